@@ -1,0 +1,1 @@
+"""The scikit-learn face: one classifier, and the papers as presets of it."""

@@ -1,0 +1,116 @@
+"""Labels of any type -> evidence codes, and back."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+Labels = NDArray[np.int32]
+
+
+def missing(y: Any) -> NDArray[np.bool_]:
+    """Tell which labels are missing: None, NaN, NA or an empty string.
+
+    Examples
+    --------
+    >>> missing(np.array(["a", None, "", float("nan")], dtype=object)).tolist()
+    [False, True, True, True]
+    """
+    y = np.asarray(y)
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind in "US":
+        return np.char.str_len(y) == 0
+    if y.dtype.kind != "O":
+        return np.zeros(y.shape, bool)
+    return np.array([_is_gap(value) for value in y], bool)
+
+
+def _is_gap(value: Any) -> bool:
+    if value is None or (isinstance(value, str) and value == ""):
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA answers neither yes nor no
+        return True
+
+
+def column(y: Any) -> NDArray[Any]:
+    """Flatten y to one dimension, keeping its type; a masked label is missing."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        y = np.ma.filled(y.astype(object), None)
+    out = np.asarray(y if hasattr(y, "dtype") or hasattr(y, "__array__") else _objects(y))
+    if out.ndim == 2 and out.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; it was flattened.",
+            DataConversionWarning,
+            stacklevel=2,
+        )
+        out = out[:, 0]
+    if out.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {out.shape} instead.")
+    if out.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y holds complex numbers")
+    return out
+
+
+def _objects(y: Any) -> Any:
+    y = list(y)
+    gaps = any(value is None or isinstance(value, float) for value in y)
+    mixed = gaps and any(isinstance(value, str) for value in y)
+    return np.array(y, dtype=object) if mixed else y
+
+
+def distinct(y: NDArray[Any], gaps: NDArray[np.bool_]) -> NDArray[Any]:
+    """List the labels that occur, sorted."""
+    kept = y[~gaps]
+    if not len(kept):
+        raise ValueError(
+            "every label is missing: give some rows a label, or say how many "
+            "classes there are with channel=unlabeled(K)"
+        )
+    if kept.dtype.kind == "O":
+        kinds = {type(value).__name__ for value in kept}
+        if len(kinds) > 1 and any(isinstance(value, str) for value in kept):
+            raise ValueError(
+                f"labels of several types ({', '.join(sorted(kinds))}): make them "
+                "all strings, or all numbers"
+            )
+        kept = np.array(kept.tolist())
+    check_classification_targets(kept)
+    found = np.unique(kept)
+    if found.dtype.kind == "f" and (found == found.astype(np.int64)).all() and gaps.any():
+        found = found.astype(np.int64)  # whole numbers that NaN had turned into floats
+    return found
+
+
+def encode(y: NDArray[Any], known: NDArray[Any], gaps: NDArray[np.bool_]) -> Labels:
+    """Number the labels by their place among the known ones; a gap gets the number after."""
+    out = np.full(len(y), len(known), np.int32)
+    kept = np.flatnonzero(~gaps)
+    values = y[kept]
+    if values.dtype.kind == "O":
+        values = np.array(values.tolist()) if len(values) else np.zeros(0, known.dtype)
+    place = np.zeros(len(values), np.intp)
+    right = np.zeros(len(values), bool)
+    if len(known) and (values.dtype.kind in "US") == (known.dtype.kind in "US"):
+        place = np.searchsorted(known, values).clip(max=len(known) - 1)
+        right = known[place] == values
+    if not np.all(right):
+        row = int(kept[np.argmin(right)])
+        raise ValueError(
+            f"row {row} has the label {y[row]!r}, which the model does not know; it knows "
+            f"{_some(known)}"
+        )
+    out[kept] = place
+    return out
+
+
+def _some(known: NDArray[Any]) -> str:
+    shown = ", ".join(repr(value) for value in known[:8].tolist())
+    return shown + (f" and {len(known) - 8} more" if len(known) > 8 else "")

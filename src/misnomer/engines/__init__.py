@@ -1,0 +1,1 @@
+"""Who adds the sums: in memory, streaming, on a cluster."""

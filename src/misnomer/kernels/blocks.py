@@ -1,0 +1,103 @@
+"""The compact form of some columns of some rows: what the kernels read, one kind per family."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Categories as small integers; a code of ``sizes[j]`` or more means "nothing observed".
+
+    The statistic of column j is the indicator of its code: ``sum(sizes)`` statistics in all.
+    """
+
+    codes: Integers  # (n, d) uint8, uint16 or uint32, C order
+    sizes: tuple[int, ...]  # categories of each column
+
+    @property
+    def rows(self) -> int:
+        return int(self.codes.shape[0])
+
+    @property
+    def width(self) -> int:
+        return int(sum(self.sizes))
+
+    def take(self, rows: Any) -> Codes:
+        return replace(self, codes=np.ascontiguousarray(self.codes[rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class Flags:
+    """Yes/no columns, eight to a byte (little end first), with the bits that were observed.
+
+    The statistics are ``[observed_1..observed_d, x_1..x_d]``; a flag that was not observed is 0.
+    """
+
+    bits: NDArray[np.uint8]  # (n, ceil(d / 8))
+    observed: NDArray[np.uint8] | None  # the same shape, or None where nothing is missing
+    columns: int
+
+    @property
+    def rows(self) -> int:
+        return int(self.bits.shape[0])
+
+    @property
+    def width(self) -> int:
+        return 2 * self.columns
+
+    def take(self, rows: Any) -> Flags:
+        seen = None if self.observed is None else np.ascontiguousarray(self.observed[rows])
+        return replace(self, bits=np.ascontiguousarray(self.bits[rows]), observed=seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Reals:
+    """Real columns; NaN means "nothing observed".
+
+    The statistics are ``[observed, x - center, (x - center)^2]``, each for all d columns.
+    The center only keeps the sums well conditioned.
+    """
+
+    values: NDArray[np.floating[Any]]  # (n, d) float32 or float64, C order
+    center: Array  # (d,)
+
+    @property
+    def rows(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def width(self) -> int:
+        return 3 * int(self.values.shape[1])
+
+    def take(self, rows: Any) -> Reals:
+        return replace(self, values=np.ascontiguousarray(self.values[rows]))
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Counts of many words, as compressed sparse rows: one statistic per word."""
+
+    matrix: sparse.csr_array  # (n, V), int32 indices where they fit
+
+    @property
+    def rows(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
+    def width(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def take(self, rows: Any) -> Words:
+        return Words(self.matrix[rows])
+
+
+Block = Codes | Flags | Reals | Words

@@ -1,0 +1,144 @@
+"""The definition of every kernel, in NumPy: slow where the compiled twin is fast, never different.
+
+A table of rows is a tuple of blocks. With t(x) the statistics of all blocks side by side,
+
+    scores      t(x) . weights[k]                                       for each row and class
+    accumulate  sum over rows of share[i, k] t(x_i)                     for each class
+    tally       sum over rows with code c of weight_i t(x_i)            for each code
+    expect      scores + table[code], softmax, accumulate, in one pass  (the E-step of EM)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer.kernels.blocks import Array, Block, Codes, Flags, Reals
+
+Labels = NDArray[np.int32]
+_CHUNK = 1 << 14  # rows whose statistics are spelled out at a time
+
+
+def statistic(block: Block) -> Array | sparse.csr_array:
+    """Spell out t(x) of every row of a block, (n, s).
+
+    Examples
+    --------
+    >>> codes = Codes(np.array([[0, 1], [2, 9]], np.uint8), sizes=(3, 2))
+    >>> statistic(codes).toarray().astype(int).tolist()
+    [[1, 0, 0, 0, 1], [0, 0, 1, 0, 0]]
+    """
+    if isinstance(block, Codes):
+        return _indicator(block)
+    if isinstance(block, Flags):
+        return _observed_flags(block)
+    if isinstance(block, Reals):
+        return _powers(block)
+    return block.matrix
+
+
+def _indicator(block: Codes) -> sparse.csr_array:
+    sizes = np.array(block.sizes, np.int64)
+    offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sizes) else sizes
+    seen = block.codes < sizes
+    columns = (block.codes.astype(np.int64) + offset)[seen]
+    starts = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+    return sparse.csr_array(
+        (np.ones(len(columns)), columns, starts), shape=(block.rows, block.width)
+    )
+
+
+def _observed_flags(block: Flags) -> Array:
+    shape = {"axis": 1, "count": block.columns, "bitorder": "little"}
+    on = np.unpackbits(block.bits, **shape)  # type: ignore[call-overload]
+    bits = np.full_like(block.bits, 255) if block.observed is None else block.observed
+    seen = np.unpackbits(bits, **shape)  # type: ignore[call-overload]
+    both: Array = np.concatenate([seen, on & seen], axis=1).astype(np.float64)
+    return both
+
+
+def _powers(block: Reals) -> Array:
+    shifted = block.values.astype(np.float64) - block.center
+    seen = ~np.isnan(shifted)
+    shifted = np.where(seen, shifted, 0.0)
+    return np.concatenate([seen.astype(np.float64), shifted, shifted**2], axis=1)
+
+
+def _pieces(blocks: Sequence[Block], n: int) -> list[slice]:
+    return [slice(a, min(a + _CHUNK, n)) for a in range(0, n, _CHUNK)]
+
+
+def _spans(blocks: Sequence[Block]) -> list[slice]:
+    edges = np.concatenate([[0], np.cumsum([block.width for block in blocks])]).astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+
+
+def scores(blocks: Sequence[Block], weights: Array, n: int) -> Array:
+    """Weigh the evidence: ``t(x_i) . weights[k]``, (n, K)."""
+    out = np.zeros((n, weights.shape[0]))
+    for piece in _pieces(blocks, n):
+        for block, span in zip(blocks, _spans(blocks), strict=True):
+            out[piece] += statistic(block.take(piece)) @ weights[:, span].T
+    return out
+
+
+def accumulate(blocks: Sequence[Block], share: Array) -> Array:
+    """Share the rows out over the classes: ``sum_i share[i, k] t(x_i)``, (K, S)."""
+    n, classes = share.shape
+    out = np.zeros((classes, sum(block.width for block in blocks)))
+    for piece in _pieces(blocks, n):
+        for block, span in zip(blocks, _spans(blocks), strict=True):
+            out[:, span] += (statistic(block.take(piece)).T @ share[piece]).T
+    return out
+
+
+def tally(blocks: Sequence[Block], codes: Labels, size: int, weight: Array | None) -> Array:
+    """Sum the statistics of the rows of each code: ``sum_{i: code_i = c} weight_i t(x_i)``.
+
+    A negative code leaves the row out. Returns (size, S).
+    """
+    kept = np.flatnonzero(codes >= 0)
+    value = np.ones(len(codes)) if weight is None else weight
+    share = sparse.csr_array((value[kept], (kept, codes[kept])), shape=(len(codes), size))
+    out = np.zeros((size, sum(block.width for block in blocks)))
+    for block, span in zip(blocks, _spans(blocks), strict=True):
+        for piece in _pieces(blocks, len(codes)):
+            product = share[piece].T @ statistic(block.take(piece))
+            out[:, span] += product.toarray() if sparse.issparse(product) else product
+    return out
+
+
+def expect(
+    blocks: Sequence[Block], weights: Array, table: Array, codes: Labels, weight: Array | None
+) -> tuple[Array, Array, float]:
+    """Share each row out by its posterior and add up: the E-step and the sums of the M-step.
+
+    ``posterior[i] = softmax(t(x_i) . weights + table[code_i])``; returns the weight by code and
+    class (R, K), the sums by class (K, S), and ``sum_i weight_i log sum_k exp(...)``.
+    """
+    n = len(codes)
+    value = np.ones(n) if weight is None else weight
+    share, height = softmax(scores(blocks, weights, n) + table[codes])
+    share *= value[:, None]
+    joint = np.zeros_like(table)
+    np.add.at(joint, codes, share)
+    return joint, accumulate(blocks, share), float(value @ height)
+
+
+def softmax(scores: Array) -> tuple[Array, Array]:
+    """Turn log weights into shares: ``exp(a - height)`` and ``height = log sum exp(a)``.
+
+    Examples
+    --------
+    >>> share, height = softmax(np.log([[1.0, 3.0]]))
+    >>> share.round(2).tolist(), np.exp(height).round(2).tolist()
+    ([[0.25, 0.75]], [4.0])
+    """
+    top = scores.max(axis=1, keepdims=True)
+    share = np.exp(scores - top)
+    total = share.sum(axis=1, keepdims=True)
+    return share / total, (top + np.log(total))[:, 0]

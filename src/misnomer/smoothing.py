@@ -1,0 +1,191 @@
+"""Good probabilities from few examples: virtual examples, added to the sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.families import Count, Gaussian
+from misnomer.stats import Stats
+from misnomer.table import Group, Schema
+
+Array = NDArray[np.float64]
+
+_FEWEST, _MOST = 0.5, 1e4  # bounds of an automatic m
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How many virtual examples each class gets, and what they say.
+
+    Attributes
+    ----------
+    cells : float
+        Virtual examples in every cell of every column (additive smoothing; 1 is Laplace).
+    m : float or None
+        Virtual examples per column, spread by ``prior``; None chooses m from the data.
+    prior : {"uniform", "marginal", "class"}
+        What the m examples say: every value alike, each value as often as in the whole table,
+        or ``m P(class)`` examples in every cell (Cestnik's form).
+    shrink : float
+        Virtual examples at the pooled variance, about the class's own mean (gaussian).
+    extra : float
+        Added to every variance, as a share of the column's own (gaussian).
+    extra_of_largest : bool
+        Take that share of the largest variance of all columns instead, as scikit-learn does.
+    classes : float
+        Virtual rows of each class in the class prior.
+    """
+
+    cells: float = 0.0
+    m: float | None = 0.0
+    prior: str = "marginal"
+    shrink: float = 0.0
+    extra: float = 1e-9
+    extra_of_largest: bool = False
+    classes: float = 0.0
+
+    def virtual(self, schema: Schema, by_label: Stats, reverse: Array) -> Array:
+        """Work out the virtual examples of each class, (K, S), once and for all.
+
+        Parameters
+        ----------
+        schema : Schema
+            The columns.
+        by_label : Stats
+            Sums by *given label*, (L, S): the hard counts that the data show.
+        reverse : (L, K) array
+            P(true | given), as far as it is known: it says how much of the contrast between
+            classes the labels still show.
+        """
+        share = by_label.mass / max(by_label.rows, 1e-300)
+        weight = share @ reverse  # (K,) share of each true class
+
+        def example(group: Group) -> Array:
+            sums = by_label.sums[:, group.span]
+            if isinstance(group.family, Gaussian):
+                return self._spread(group.family, sums, len(weight))
+            return self._cells(group, sums, by_label.mass, reverse, weight)
+
+        return schema.each(example)
+
+    def _cells(
+        self, group: Group, sums: Array, mass: Array, reverse: Array, weight: Array
+    ) -> Array:
+        family = group.family
+        cells = np.tile(self.cells * family.cells(), (len(weight), 1))
+        if self.prior == "class":
+            return cells + (self.m or 0.0) * weight[:, None] * family.cells()
+        total = sums.sum(axis=0)
+        one = family.uniform() if self.prior == "uniform" else family.marginal(total)
+        m = self.m
+        if m is None:
+            seen = sums.sum(axis=1) if isinstance(family, Count) else mass
+            frequency = np.stack([family.marginal(row) for row in sums])
+            m = automatic_m(frequency, seen, one, reverse)
+        return cells + m * one
+
+    def _spread(self, family: Gaussian, sums: Array, classes: int) -> Array:
+        total, pooled = family.variance(sums)
+        largest = float(total.max(initial=0.0)) or 1.0
+        own = np.where(total > 0, total, largest)
+        floor = self.extra * (np.full_like(own, largest) if self.extra_of_largest else own)
+        one = [np.full_like(total, self.shrink), floor, self.shrink * pooled]
+        return np.tile(np.concatenate(one), (classes, 1))
+
+
+def automatic_m(frequency: Array, mass: Array, marginal: Array, reverse: Array) -> float:
+    """Estimate m by moments: how far the labels' frequencies differ beyond chance.
+
+    With p the marginal, ``v = p(1 - p)`` and W = P(true | given), classes spread about p with
+    variance ``v / (1 + m)``; labels show ``A / sum n`` of it, A the weighted spread of the rows of
+    W. Hence ``1 / (1 + m) = [sum_y n_y |f_y - p|^2 - (K - 1) sum v] / (A sum v)``. The hard labels
+    are used, never soft counts: on those the estimate runs away.
+
+    Parameters
+    ----------
+    frequency : (L, s) array
+        The average example of each given label.
+    mass : (L,) array
+        Rows (words, for counts) of each given label.
+    marginal : (s,) array
+        The average example of all rows.
+    reverse : (L, K) array
+        P(true | given).
+
+    Examples
+    --------
+    >>> labels = np.array([[0.9, 0.1], [0.1, 0.9]])  # far apart: few virtual examples
+    >>> automatic_m(labels, np.array([100.0, 100.0]), np.array([0.5, 0.5]), np.eye(2)) < 1
+    True
+    """
+    seen = mass > 0
+    n, w = mass[seen], reverse[seen]
+    if not len(n):
+        return 1.0
+    spread = float(n @ ((w - (n @ w) / n.sum()) ** 2).sum(axis=1))
+    variance = float(np.sum(marginal * (1.0 - marginal)))
+    if spread <= 0 or variance <= 0:
+        return 1.0
+    chance = (len(n) - 1) * variance
+    excess = float(n @ ((frequency[seen] - marginal) ** 2).sum(axis=1)) - chance
+    share = excess / (spread * variance)
+    return float(np.clip(1.0 / share - 1.0, _FEWEST, _MOST)) if share > 0 else _MOST
+
+
+def none() -> Smoothing:
+    """Relative frequencies: what was never seen is impossible."""
+    return Smoothing()
+
+
+def additive(cells: float = 1.0) -> Smoothing:
+    """Add ``cells`` virtual examples in every cell; 1 is Laplace's rule.
+
+    Gaussian columns get what scikit-learn gives them: 1e-9 of the largest variance.
+    """
+    if not cells >= 0 or not np.isfinite(cells):
+        raise ValueError(f"additive smoothing must be 0 or more, not {cells}")
+    return Smoothing(cells=float(cells), extra_of_largest=True)
+
+
+def laplace() -> Smoothing:
+    """Laplace's law of succession: one virtual example in every cell."""
+    return additive(1.0)
+
+
+def m_estimate(m: float = 2.0, prior: str = "marginal", *, shrink: float = 5.0) -> Smoothing:
+    """Cestnik's m-estimate: m virtual examples distributed by a prior."""
+    if prior not in ("uniform", "marginal", "class"):
+        raise ValueError(f'the prior must be "uniform", "marginal" or "class", not {prior!r}')
+    if not m >= 0 or not np.isfinite(m):
+        raise ValueError(f"m must be 0 or more, not {m}")
+    return Smoothing(m=float(m), prior=prior, shrink=shrink)
+
+
+def automatic() -> Smoothing:
+    """Let m follow from the data, toward the marginal; shrink variances to the pooled one."""
+    return Smoothing(m=None, prior="marginal", shrink=5.0, classes=1.0)
+
+
+def resolve(smoothing: str | float | Smoothing) -> Smoothing:
+    """Turn what the user says into a Smoothing.
+
+    Examples
+    --------
+    >>> resolve("laplace") == resolve(1)
+    True
+    """
+    if isinstance(smoothing, Smoothing):
+        return smoothing
+    if isinstance(smoothing, str):
+        named = {"auto": automatic, "none": none, "laplace": laplace}
+        if smoothing in named:
+            return named[smoothing]()
+    elif isinstance(smoothing, int | float | np.number) and not isinstance(smoothing, bool):
+        return additive(float(smoothing))
+    raise ValueError(
+        'smoothing must be "auto", "none", "laplace", a number (additive) or a Smoothing '
+        f"such as m_estimate(2), not {smoothing!r}"
+    )

@@ -1,0 +1,107 @@
+"""What every solver is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer import kernels
+from misnomer.channel import Channel
+from misnomer.model import Model
+from misnomer.smoothing import Smoothing
+from misnomer.stats import Stats
+from misnomer.table import Batch, Fold, Schema
+
+Array = NDArray[np.float64]
+Progress = Callable[[int, float], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to learn from, and what is known or assumed about them.
+
+    Attributes
+    ----------
+    schema, batches, fold
+        The columns, the rows, and who adds over them.
+    channel : Channel
+        What may happen to labels; its matrix is where a search starts.
+    smoothing : Smoothing
+        The virtual examples.
+    max_iter, tol, n_init, seed
+        When to stop, how many starts to try, and the seed of what is random.
+    progress : callable, optional
+        Called as ``progress(pass, objective)``.
+    """
+
+    schema: Schema
+    batches: Sequence[Batch]
+    fold: Fold[Any]
+    channel: Channel
+    smoothing: Smoothing
+    max_iter: int = 200
+    tol: float = 1e-6
+    n_init: int = 1
+    seed: int = 0
+    progress: Progress | None = None
+
+    @cached_property
+    def by_label(self) -> Stats:
+        """Sums by given label, (L, S); a trusted row counts for the label of its class."""
+        L = self.channel.n_labels
+
+        def step(batch: Batch) -> Stats:
+            trusted = batch.given > L
+            label = np.where(trusted, batch.given - L - 1, batch.given)
+            return tally(batch, np.where(batch.given == L, -1, label), L)
+
+        return self.fold(step, self.batches)
+
+    @cached_property
+    def whole(self) -> Stats:
+        """Sums over all rows, labeled or not, (1, S)."""
+        return self.fold(lambda batch: tally(batch, np.zeros(len(batch)), 1), self.batches)
+
+
+def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:
+    """Sum the statistics of the rows by code; a negative code leaves a row out."""
+    code = code.astype(np.int32)
+    kept = code >= 0
+    weight = None if batch.weight is None else batch.weight[kept]
+    mass = np.bincount(code[kept], weight, minlength=size).astype(np.float64)
+    return Stats(np.diag(mass), kernels.tally(batch.blocks, code, size, batch.weight))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Where a solver ended, and how it got there.
+
+    Attributes
+    ----------
+    model : Model
+        The last model.
+    objective : float
+        Log likelihood plus log prior of the virtual examples, of ``model``.
+    history : tuple of float
+        The objective before each pass.
+    converged : bool
+        Whether the gain per row fell under the tolerance.
+    details : mapping
+        What else the solver found, by name.
+    """
+
+    model: Model
+    objective: float
+    history: tuple[float, ...]
+    converged: bool = True
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def passes(self) -> int:
+        """How many passes over the rows it took."""
+        return len(self.history)

@@ -1,0 +1,197 @@
+"""Which column is what (Schema), some rows of it (Batch), and who adds over batches (Fold)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.families import Bernoulli, Categorical, Count, Family, Gaussian
+from misnomer.families.categorical import code_type
+from misnomer.kernels.blocks import Block
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int32]
+Sum = TypeVar("Sum")
+
+#: Adds ``step(batch)`` over batches: in memory, streaming or on a cluster.
+Fold = Callable[[Callable[["Batch"], Sum], Iterable["Batch"]], Sum]
+
+#: What a column may be; "ignored" carries no evidence (an identifier, or nothing observed).
+KINDS = ("categorical", "bernoulli", "gaussian", "count", "text", "ignored")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the input and the family that explains it.
+
+    Attributes
+    ----------
+    name : str
+        As the user knows it.
+    kind : {"categorical", "bernoulli", "gaussian", "count", "text", "ignored"}
+        Its family; a text is a count of its words.
+    categories : tuple
+        The values seen in training, sorted (categorical), or the two values off, on (bernoulli).
+    center : float
+        A typical value (gaussian): it keeps the sums well conditioned, nothing depends on it.
+    width : int
+        How many statistics a count has: the columns of a sparse matrix, the words of a text.
+    words : tuple of str
+        The names of those, where they have any.
+    """
+
+    name: str
+    kind: str
+    categories: tuple[Any, ...] = ()
+    center: float = 0.0
+    width: int = 1
+    words: tuple[str, ...] = ()
+
+    def label(self, index: int) -> str:
+        """Name the index-th count that it stands for."""
+        if self.words:
+            return self.words[index]
+        return self.name if self.width == 1 else f"{self.name}[{index}]"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Columns of one family whose statistics stand side by side."""
+
+    kind: str
+    family: Family
+    members: tuple[int, ...]  # positions in Schema.columns
+    span: slice  # of the S statistics
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns in the input's order, and their statistics in the model's order.
+
+    Examples
+    --------
+    >>> schema = Schema((Column("age", "gaussian"), Column("sex", "categorical", ("f", "m"))))
+    >>> [(group.kind, group.span) for group in schema.groups]
+    [('categorical', slice(0, 2, None)), ('gaussian', slice(2, 5, None))]
+    """
+
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Columns by kind; categories also by the size of their codes; a text stands alone."""
+        keys: dict[tuple[int, int], list[int]] = {}
+        for position, column in enumerate(self.columns):
+            if column.kind == "ignored":
+                continue
+            part = position if column.kind == "text" else 0
+            if column.kind == "categorical":
+                part = code_type(len(column.categories))(0).nbytes
+            keys.setdefault((KINDS.index(column.kind), part), []).append(position)
+        groups: list[Group] = []
+        start = 0
+        for (kind, _), members in sorted(keys.items()):
+            family = _family(KINDS[kind], [self.columns[i] for i in members])
+            stop = start + len(family.owner)
+            groups.append(Group(KINDS[kind], family, tuple(members), slice(start, stop)))
+            start = stop
+        return tuple(groups)
+
+    @property
+    def statistics(self) -> int:
+        """How many statistics a row has (S)."""
+        return self.groups[-1].span.stop if self.groups else 0
+
+    @property
+    def width(self) -> int:
+        """How many columns the input has."""
+        return sum(column.width if column.kind == "count" else 1 for column in self.columns)
+
+    def each(self, function: Callable[[Group], Array]) -> Array:
+        """Put a function of each group side by side along the last axis: (…, S)."""
+        parts = [function(group) for group in self.groups]
+        return np.concatenate(parts, axis=-1) if parts else np.zeros(0)
+
+
+def _family(kind: str, columns: list[Column]) -> Family:
+    if kind == "categorical":
+        return Categorical(tuple(len(column.categories) for column in columns))
+    if kind == "bernoulli":
+        return Bernoulli(len(columns))
+    if kind == "gaussian":
+        return Gaussian(tuple(column.center for column in columns))
+    return Count(sum(column.width for column in columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows, in compact form: a block per group of the schema.
+
+    ``given`` holds evidence codes: 0..L-1 a given label, L none, L+1+k trusted to be class k.
+    """
+
+    blocks: tuple[Block, ...]
+    given: Labels  # (n,)
+    weight: Array | None = None  # (n,)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def take(self, rows: Any) -> Batch:
+        """Select rows by a slice, a mask or positions."""
+        weight = None if self.weight is None else self.weight[rows]
+        blocks = tuple(block.take(rows) for block in self.blocks)
+        return Batch(blocks, np.ascontiguousarray(self.given[rows]), weight)
+
+    def judged_by(self, given: Labels) -> Batch:
+        """Replace the evidence codes."""
+        return replace(self, given=given)
+
+
+def merge(first: Schema, second: Schema) -> tuple[Schema, NDArray[np.intp]]:
+    """Join the categories of two schemas of the same columns.
+
+    Returns the joint schema and the place of each statistic of ``first`` in it, (S,).
+
+    Examples
+    --------
+    >>> a, b = (Schema((Column("x", "categorical", seen),)) for seen in [("a", "c"), ("b",)])
+    >>> joint, place = merge(a, b)
+    >>> joint.columns[0].categories, place.tolist()
+    (('a', 'b', 'c'), [0, 2])
+    """
+    if len(first.columns) != len(second.columns):
+        raise ValueError(
+            f"X has {second.width} features, but the model expects {first.width} features"
+        )
+    joint = Schema(tuple(map(_joined, first.columns, second.columns)))
+    where = {key: place for place, key in enumerate(_keys(joint))}
+    return joint, np.array([where[key] for key in _keys(first)], np.intp)
+
+
+def _keys(schema: Schema) -> list[tuple[int, Any]]:
+    """Name each statistic by its column and its category (or its place in the column)."""
+    keys: list[tuple[int, Any]] = []
+    for group in schema.groups:
+        places: dict[int, int] = {}
+        for owner in group.family.owner.tolist():
+            place = places[owner] = places.get(owner, -1) + 1
+            column = group.members[owner] if group.kind not in ("count", "text") else -1
+            named = group.kind == "categorical"
+            keys.append(
+                (column, schema.columns[column].categories[place] if named else place)
+                if column >= 0
+                else (group.members[0], ("count", owner))
+            )
+    return keys
+
+
+def _joined(first: Column, second: Column) -> Column:
+    if first.kind != "categorical" or first.categories == second.categories:
+        return first
+    return replace(first, categories=tuple(sorted({*first.categories, *second.categories})))
