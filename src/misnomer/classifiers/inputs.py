@@ -46,9 +46,9 @@ def checked_weights(sample_weight: Any, X: Any) -> Array | None:
     """Check the weights: one per row, not negative, not all zero."""
     if sample_weight is None:
         return None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weight.any():
+    if not np.any(np.asarray(sample_weight)):
         raise ValueError("every sample weight is zero: no row is left to learn from")
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return np.ascontiguousarray(weight, np.float64)
 
 

@@ -61,8 +61,8 @@ def column(y: Any) -> NDArray[Any]:
 
 def _objects(y: Any) -> Any:
     y = list(y)
-    gaps = any(value is None or isinstance(value, float) for value in y)
-    mixed = gaps and any(isinstance(value, str) for value in y)
+    text = [isinstance(value, str) for value in y]
+    mixed = any(text) and not all(text)
     return np.array(y, dtype=object) if mixed else y
 
 
@@ -74,6 +74,9 @@ def distinct(y: NDArray[Any], gaps: NDArray[np.bool_]) -> NDArray[Any]:
             "every label is missing: give some rows a label, or say how many "
             "classes there are with channel=unlabeled(K)"
         )
+    if kept.dtype.kind == "f" and np.isinf(kept).any():
+        row = int(np.flatnonzero(~gaps)[np.argmax(np.isinf(kept))])
+        raise ValueError(f"Input y contains infinity (row {row}): a label must be a class")
     if kept.dtype.kind == "O":
         kinds = {type(value).__name__ for value in kept}
         if len(kinds) > 1 and any(isinstance(value, str) for value in kept):
@@ -104,11 +107,15 @@ def encode(y: NDArray[Any], known: NDArray[Any], gaps: NDArray[np.bool_]) -> Lab
     if not np.all(right):
         row = int(kept[np.argmin(right)])
         raise ValueError(
-            f"row {row} has the label {y[row]!r}, which the model does not know; it knows "
-            f"{_some(known)}"
+            f"row {row} has the label {_plain(y[row])!r}, which the model does not know; "
+            f"it knows {_some(known)}"
         )
     out[kept] = place
     return out
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _some(known: NDArray[Any]) -> str:

@@ -39,7 +39,7 @@ def infer(name: str, values: pa.Array, kind: str = "auto") -> Column:
         if kind == "categorical" and len(values) == values.null_count:
             kind = _empty(name)
     if kind == "categorical":
-        return Column(name, kind, categories=_distinct(values))
+        return Column(name, kind, categories=_told_apart(name, _distinct(values)))
     if kind == "bernoulli":
         return Column(name, kind, categories=_two(name, values))
     if kind == "gaussian":
@@ -112,6 +112,14 @@ def _kind(name: str, values: pa.Array) -> str:
 def _empty(name: str) -> str:
     warnings.warn(f"column {name!r} holds no value at all: it is ignored", stacklevel=2)
     return "ignored"
+
+
+def _told_apart(name: str, categories: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(categories) == 1:
+        warnings.warn(
+            f"column {name!r} has the same value in every row: it tells nothing", stacklevel=2
+        )
+    return categories
 
 
 def _few(values: pa.Array) -> bool:

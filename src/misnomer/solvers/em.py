@@ -90,20 +90,13 @@ class _Memory:
         share = np.linalg.lstsq(steps, -residual[:, -1], rcond=1e-10)[0]
         last = self.outputs[-1]
         ahead = last + np.stack([b - last for b in self.outputs[:-1]], axis=1) @ share
-        self.taken = _shaped(_damped(last, ahead, out), out)
+        self.taken = _shaped(_held(last, ahead), out)
         return self.taken
 
 
-def _damped(last: Array, ahead: Array, like: Stats) -> Array:
-    """Go as far from ``last`` to ``ahead`` as the masses stay positive."""
-    cut = like.joint.size
-    here, there = last[:cut], ahead[:cut]
-    falls = there < 0.1 * here
-    if not falls.any():
-        return ahead
-    room = 0.9 * here[falls] / (here[falls] - there[falls])
-    step = float(room.min())
-    return last + step * (ahead - last)
+def _held(last: Array, ahead: Array) -> Array:
+    """Keep what is positive positive: no sum may fall under a tenth of its last value."""
+    return np.where(last > 0, np.maximum(ahead, 0.1 * last), ahead)
 
 
 def _flat(stats: Stats) -> Array:

@@ -1,0 +1,14 @@
+"""Measuring classifiers where labels are wrong."""
+
+from __future__ import annotations
+
+from misnomer.metrics.corrected import corrected_accuracy, corrected_joint, corrected_risk
+from misnomer.metrics.impact import measure_mislabeling_impact, mislabeling_impact
+
+__all__ = [
+    "corrected_accuracy",
+    "corrected_joint",
+    "corrected_risk",
+    "measure_mislabeling_impact",
+    "mislabeling_impact",
+]
