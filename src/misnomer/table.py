@@ -174,20 +174,14 @@ def merge(first: Schema, second: Schema) -> tuple[Schema, NDArray[np.intp]]:
     return joint, np.array([where[key] for key in _keys(first)], np.intp)
 
 
-def _keys(schema: Schema) -> list[tuple[int, Any]]:
-    """Name each statistic by its column and its category (or its place in the column)."""
-    keys: list[tuple[int, Any]] = []
+def _keys(schema: Schema) -> list[tuple[Any, ...]]:
+    """Name each statistic by its column and its category, or its place in the group."""
+    keys: list[tuple[Any, ...]] = []
     for group in schema.groups:
-        places: dict[int, int] = {}
-        for owner in group.family.owner.tolist():
-            place = places[owner] = places.get(owner, -1) + 1
-            column = group.members[owner] if group.kind not in ("count", "text") else -1
-            named = group.kind == "categorical"
-            keys.append(
-                (column, schema.columns[column].categories[place] if named else place)
-                if column >= 0
-                else (group.members[0], ("count", owner))
-            )
+        if group.kind == "categorical":
+            keys += [(i, value) for i in group.members for value in schema.columns[i].categories]
+        else:
+            keys += [(group.members, place) for place in range(len(group.family.owner))]
     return keys
 
 

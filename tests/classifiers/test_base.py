@@ -235,8 +235,9 @@ def test_more_labels_than_classes_and_the_reverse():
     assert clf.classes_.tolist() == ["sick", "well"]
     assert clf.noise_matrix_.shape == (3, 2)
     assert clf.score(frame, y) > 0.8
-    two = Channel(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]), np.zeros((2, 3), bool),
-                  np.zeros((2, 3)))
+    two = Channel(
+        np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]), np.zeros((2, 3), bool), np.zeros((2, 3))
+    )
     clf = NoisyLabelNB(channel=two, solver="em", n_init=3, random_state=0).fit(frame, y)
     assert clf.predict_proba(frame).shape == (1500, 3)
 

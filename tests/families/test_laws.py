@@ -55,9 +55,7 @@ def test_permuting_classes_permutes_the_model(name):
     sums = random_sums(model.schema, 3, rng)
     virtual = np.zeros_like(sums)
     one = model.schema.each(lambda g: g.family.weights(sums[:, g.span], virtual[:, g.span]))
-    two = model.schema.each(
-        lambda g: g.family.weights(sums[order][:, g.span], virtual[:, g.span])
-    )
+    two = model.schema.each(lambda g: g.family.weights(sums[order][:, g.span], virtual[:, g.span]))
     np.testing.assert_array_equal(one[order], two)
 
 
