@@ -30,7 +30,8 @@ def infer(name: str, values: pa.Array, kind: str = "auto") -> Column:
     Column(name='sex', kind='categorical', categories=('f', 'm'), center=0.0, width=1, words=())
     """
     if kind == "auto":
-        values, kind = plain(values), _kind(name, plain(values))
+        dated, values = pa.types.is_temporal(values.type), plain(values)
+        kind = "gaussian" if dated and values.null_count < len(values) else _kind(name, values)
     elif kind not in KINDS:
         known = ", ".join(f'"{k}"' for k in KINDS)
         raise ValueError(f'column {name!r}: "{kind}" is no family; choose one of {known}')
