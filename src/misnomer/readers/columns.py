@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer.families.categorical import code_type
+from misnomer.readers.summary import Summary, summarize
 from misnomer.readers.text import looks_like_text, vocabulary
 from misnomer.table import KINDS, Column
 
@@ -29,28 +30,37 @@ def infer(name: str, values: pa.Array, kind: str = "auto") -> Column:
     >>> infer("sex", pa.array(["f", "m", "f", None]))
     Column(name='sex', kind='categorical', categories=('f', 'm'), center=0.0, width=1, words=())
     """
+    return decide(name, summarized(values, kind), kind)
+
+
+def summarized(values: Any, kind: str = "auto") -> Summary:
+    """Summarize a column as it comes; the words are counted where it is, or may be, a text."""
+    dated = pa.types.is_temporal(values.type)
+    values = plain(values)
+    if kind == "text" and not pa.types.is_string(values.type):
+        values = values.cast(pa.string())
+    return summarize(values, dated=dated, words={"text": True, "auto": None}.get(kind, False))
+
+
+def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
+    """Decide from its summary what a column is."""
     if kind == "auto":
-        dated, values = pa.types.is_temporal(values.type), plain(values)
-        kind = "gaussian" if dated and values.null_count < len(values) else _kind(name, values)
+        kind = _kind(name, summary)
     elif kind not in KINDS:
         known = ", ".join(f'"{k}"' for k in KINDS)
         raise ValueError(f'column {name!r}: "{kind}" is no family; choose one of {known}')
-    else:
-        values = plain(values)
-        if kind == "categorical" and len(values) == values.null_count:
-            kind = _empty(name)
+    elif kind == "categorical" and not summary.seen:
+        kind = _empty(name)
     if kind == "categorical":
-        return Column(name, kind, categories=_told_apart(name, _distinct(values)))
+        return Column(name, kind, categories=_told_apart(name, summary))
     if kind == "bernoulli":
-        return Column(name, kind, categories=_two(name, values))
-    if kind == "gaussian":
-        return Column(name, kind, center=_typical(reals(name, values)))
+        return Column(name, kind, categories=_two(name, summary))
     if kind == "text":
-        words = vocabulary(values.cast(pa.string()).to_pylist())
+        words = vocabulary(summary.words)
         return Column(name, kind, width=len(words), words=words)
-    if kind == "count":
-        counts(name, values)
-    return Column(name, kind)
+    if kind in ("gaussian", "count") and summary.seen and not _is_number(summary.type):
+        raise ValueError(f"column {name!r} holds {summary.type}, not numbers")
+    return Column(name, kind, center=summary.mean if kind == "gaussian" else 0.0)
 
 
 def plain(values: Any) -> pa.Array:
@@ -78,36 +88,43 @@ def plain(values: Any) -> pa.Array:
     return values
 
 
-def _kind(name: str, values: pa.Array) -> str:
-    kind = values.type
-    if len(values) == values.null_count:
+def _kind(name: str, summary: Summary) -> str:
+    if not summary.seen:
         return _empty(name)
-    if pa.types.is_floating(kind):
-        whole = values.null_count and bool(pc.all(pc.equal(pc.floor(values), values)).as_py())
-        return "categorical" if whole and _few(values) else "gaussian"  # whole numbers with gaps
-    if pa.types.is_integer(kind):
-        return "categorical" if _few(values) else "gaussian"
-    if not (pa.types.is_string(kind) or pa.types.is_boolean(kind)):
+    if _is_number(summary.type):
+        few = summary.categories <= FEW and summary.whole and not summary.dated
+        gaps = summary.seen < summary.rows  # whole numbers with gaps may come as floats
+        return "categorical" if few and (gaps or not _is_float(summary.type)) else "gaussian"
+    if not (pa.types.is_string(summary.type) or pa.types.is_boolean(summary.type)):
         raise ValueError(
-            f"column {name!r} holds {kind}, which has no family; turn it into numbers or strings, "
-            "or leave it out"
+            f"column {name!r} holds {summary.type}, which has no family; turn it into numbers or "
+            "strings, or leave it out"
         )
-    distinct = pc.count_distinct(values).as_py()
-    if pa.types.is_string(kind) and looks_like_text(values, distinct):
+    text = pa.types.is_string(summary.type)
+    if text and looks_like_text(summary.seen, summary.categories, summary.gaps):
         return "text"
-    if distinct == len(values) >= _IDENTIFIER_ROWS:
+    if summary.all_different and summary.seen == summary.rows >= _IDENTIFIER_ROWS:
         warnings.warn(
             f"column {name!r} has a value of its own in every row: it is taken for an identifier "
             "and ignored",
             stacklevel=2,
         )
         return "ignored"
-    if distinct > _MOST_CATEGORIES:
+    if summary.categories > _MOST_CATEGORIES:
+        many = f"{summary.categories:,}" if summary.distinct is not None else "over a million"
         raise ValueError(
-            f"column {name!r} has {distinct:,} categories: it looks like an identifier or a text; "
+            f"column {name!r} has {many} categories: it looks like an identifier or a text; "
             f'leave it out, or say families={{{name!r}: "categorical"}} (or "text") to insist'
         )
     return "categorical"
+
+
+def _is_float(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return _is_float(kind) or bool(pa.types.is_integer(kind))
 
 
 def _empty(name: str) -> str:
@@ -115,42 +132,30 @@ def _empty(name: str) -> str:
     return "ignored"
 
 
-def _told_apart(name: str, categories: tuple[Any, ...]) -> tuple[Any, ...]:
-    if len(categories) == 1:
+def _told_apart(name: str, summary: Summary) -> tuple[Any, ...]:
+    """Sort the categories; too many to remember are refused, a single one is said."""
+    if summary.distinct is None:
+        raise ValueError(f"column {name!r} has over a million categories: leave it out")
+    found = summary.distinct
+    if len(found) == 1 and summary.rows > 1:
         warnings.warn(
             f"column {name!r} has the same value in every row: it tells nothing", stacklevel=2
         )
-    return categories
-
-
-def _few(values: pa.Array) -> bool:
-    return int(pc.count_distinct(values).as_py()) <= FEW
-
-
-def _distinct(values: pa.Array) -> tuple[Any, ...]:
-    found = pc.drop_null(pc.unique(values))
     return tuple(found.take(pc.array_sort_indices(found)).to_pylist())
 
 
-def _two(name: str, values: pa.Array) -> tuple[Any, ...]:
-    if pa.types.is_boolean(values.type):
+def _two(name: str, summary: Summary) -> tuple[Any, ...]:
+    if pa.types.is_boolean(summary.type):
         return (False, True)
-    if not pa.types.is_string(values.type):
-        reals(name, values)
+    if not pa.types.is_string(summary.type):
         return (0, 1)
-    found = _distinct(values)
-    if len(found) > 2:
+    if summary.categories > 2:
         raise ValueError(
-            f"column {name!r} has {len(found)} values, and a bernoulli column has two: "
+            f"column {name!r} has {summary.categories} values, and a bernoulli column has two: "
             'say "categorical"'
         )
-    return (*found, "", "")[:2] if len(found) < 2 else found
-
-
-def _typical(values: Array) -> float:
-    some = values[:: max(1, len(values) // 1000)]
-    some = some[~np.isnan(some)]
-    return float(some.mean()) if len(some) else 0.0
+    found = sorted((summary.distinct or pa.array([], pa.string())).to_pylist())
+    return tuple([*found, "", ""][:2])
 
 
 def codes(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:

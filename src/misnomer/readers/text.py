@@ -7,6 +7,7 @@ documents to enter the vocabulary.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,32 +20,48 @@ _WORDS = 3.0  # words per cell, in the mean, that make a column of strings a tex
 _OWN = 0.5  # share of cells with a value of their own
 
 
-def looks_like_text(values: pa.Array, distinct: int) -> bool:
+def spaces(values: pa.Array) -> int:
+    """Count the runs of white space between words, over all cells.
+
+    Examples
+    --------
+    >>> spaces(pa.array(["see you at noon", "red", None]))
+    3
+    """
+    return int(pc.sum(pc.count_substring_regex(values, r"\s+")).as_py() or 0)
+
+
+def looks_like_text(seen: int, distinct: int, gaps: int) -> bool:
     """Tell texts from categories: mostly different, and several words long.
 
     Examples
     --------
-    >>> looks_like_text(pa.array(["see you at noon", "call me this evening"]), 2)
-    True
-    >>> looks_like_text(pa.array(["red", "green"]), 2)
-    False
+    >>> looks_like_text(seen=2, distinct=2, gaps=6), looks_like_text(seen=2, distinct=2, gaps=0)
+    (True, False)
     """
-    seen = len(values) - values.null_count
-    if distinct < _OWN * seen:
-        return False
-    spaces = pc.mean(pc.count_substring_regex(values, r"\s+")).as_py()
-    return bool(spaces is not None and spaces + 1 >= _WORDS)
+    return distinct >= _OWN * seen and gaps + seen >= _WORDS * seen
 
 
-def vocabulary(documents: Sequence[str | None]) -> tuple[str, ...]:
-    """Collect the words that occur in two documents or more, sorted."""
+def words_of(values: pa.Array) -> Counter[str]:
+    """Count in how many texts each word occurs.
+
+    Examples
+    --------
+    >>> sorted(words_of(pa.array(["so it goes, so", "it is"])).items())
+    [('goes', 1), ('is', 1), ('it', 2), ('so', 1)]
+    """
     from sklearn.feature_extraction.text import CountVectorizer
 
     analyze = CountVectorizer().build_analyzer()
-    often: dict[str, int] = {}
-    for document in documents:
-        for word in set(analyze(document or "")):
-            often[word] = often.get(word, 0) + 1
+    often: Counter[str] = Counter()
+    for text in values.to_pylist():
+        if text is not None:
+            often.update(sorted(set(analyze(text))))
+    return often
+
+
+def vocabulary(often: Counter[str]) -> tuple[str, ...]:
+    """Keep the words that occur in two documents or more, sorted."""
     return tuple(sorted(word for word, count in often.items() if count > 1))
 
 
