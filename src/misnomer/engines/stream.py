@@ -1,0 +1,176 @@
+"""Batches that need not fit in memory: compact rows in memory as far as they may, then on disk.
+
+A ``Stream`` is a sequence of batches like any other, so every solver runs on it as it is. The
+compact form of a table is 10 to 50 times smaller than its text; what exceeds the memory that it
+was given goes to a temporary file and is read back, ahead of the kernels, at every pass.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import IO, Any, overload
+
+import numpy as np
+from scipy import sparse
+
+from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
+from misnomer.table import Batch
+
+_AHEAD = 2  # batches read before they are needed
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the arrays of a batch lie in the file, and what they are."""
+
+    offset: int
+    arrays: tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape
+    build: Callable[[list[Any]], Batch]
+
+
+class Stream(Sequence[Batch]):
+    """Batches, in the order in which they were put in.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+        Taken one by one; never all in memory at once.
+    memory : int
+        Bytes that may stay in memory; the rest goes to a temporary file.
+
+    Examples
+    --------
+    >>> rows = Batch((Codes(np.zeros((3, 1), np.uint8), (2,)),), np.zeros(3, np.int32))
+    >>> stream = Stream([rows, rows], memory=0)
+    >>> len(stream), stream.rows, [len(batch) for batch in stream]
+    (2, 6, [3, 3])
+    """
+
+    def __init__(self, batches: Iterable[Batch], *, memory: int = 1 << 30) -> None:
+        self._kept: list[Batch] = []
+        self._spilled: list[_Place] = []
+        self._file: IO[bytes] | None = None
+        self.rows = 0
+        left = memory
+        for batch in batches:
+            self.rows += len(batch)
+            left -= size(batch)
+            if left >= 0 and not self._spilled:
+                self._kept.append(batch)
+            else:
+                self._spilled.append(self._spill(batch))
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._spilled)
+
+    @overload
+    def __getitem__(self, place: int) -> Batch: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Batch]: ...
+    def __getitem__(self, place: int | slice) -> Batch | Sequence[Batch]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        if place < len(self._kept):
+            return self._kept[place]
+        return self._read(self._spilled[place - len(self._kept)])
+
+    def __iter__(self) -> Iterator[Batch]:
+        yield from self._kept
+        if not self._spilled:
+            return
+        with ThreadPoolExecutor(1) as pool:
+            waiting: list[Future[Batch]] = []
+            for place in self._spilled:
+                waiting.append(pool.submit(self._read, place))
+                if len(waiting) > _AHEAD:
+                    yield waiting.pop(0).result()
+            for future in waiting:
+                yield future.result()
+
+    @property
+    def spilled(self) -> int:
+        """Bytes on disk."""
+        return self._file.seek(0, io.SEEK_END) if self._file is not None else 0
+
+    def _spill(self, batch: Batch) -> _Place:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="misnomer-", buffering=0)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+        arrays, build = _taken_apart(batch)
+        offset = self._file.seek(0, io.SEEK_END)
+        for array in arrays:
+            view = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            while len(view):
+                view = view[self._file.write(view) :]
+        return _Place(offset, tuple((a.dtype.str, a.shape) for a in arrays), build)
+
+    def _read(self, place: _Place) -> Batch:
+        assert self._file is not None
+        arrays, offset = [], place.offset
+        for kind, shape in place.arrays:
+            array = np.empty(shape, np.dtype(kind))
+            view = memoryview(array.reshape(-1).view(np.uint8))
+            done = 0
+            while done < len(view):  # a position of its own: several readers do not disturb
+                part = os.preadv(self._file.fileno(), [view[done:]], offset + done)
+                if part <= 0:
+                    raise OSError("the temporary file of compact rows was cut short")
+                done += part
+            offset += array.nbytes
+            arrays.append(array)
+        return place.build(arrays)
+
+
+def size(batch: Batch) -> int:
+    """Bytes of a batch in its compact form."""
+    return sum(array.nbytes for array in _taken_apart(batch)[0])
+
+
+def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
+    """Split a batch into its arrays, and say how to put them together again."""
+    arrays: list[Any] = [batch.given]
+    weighted = batch.weight is not None
+    if weighted:
+        arrays.append(batch.weight)
+    makers: list[tuple[int, Callable[[list[Any]], Block]]] = []
+    for block in batch.blocks:
+        parts, make = _parts(block)
+        arrays += parts
+        makers.append((len(parts), make))
+
+    def build(found: list[Any]) -> Batch:
+        given, rest = found[0], found[1:]
+        weight = rest.pop(0) if weighted else None
+        blocks = []
+        for count, make in makers:
+            blocks.append(make(rest[:count]))
+            rest = rest[count:]
+        return Batch(tuple(blocks), given, weight)
+
+    return arrays, build
+
+
+def _parts(block: Block) -> tuple[list[Any], Callable[[list[Any]], Block]]:
+    if isinstance(block, Codes):
+        sizes = block.sizes
+        return [block.codes], lambda a: Codes(a[0], sizes)
+    if isinstance(block, Flags):
+        columns = block.columns
+        parts = [block.bits] if block.observed is None else [block.bits, block.observed]
+        return parts, lambda a: Flags(a[0], a[1] if len(a) > 1 else None, columns)
+    if isinstance(block, Reals):
+        empty = replace(block, values=block.values[:0])
+        return [block.values], lambda a: replace(empty, values=a[0])
+    matrix, shape = block.matrix, block.matrix.shape
+
+    def words(a: list[Any]) -> Words:
+        return Words(sparse.csr_array((a[0], a[1], a[2]), shape=shape))
+
+    return [matrix.data, matrix.indices, matrix.indptr], words
