@@ -39,12 +39,12 @@ def test_what_goes_in_comes_out(name, memory):
     assert [len(part) for part in stream[1:3]] == [20, 20]
 
 
-@pytest.mark.parametrize("rows", [1, 37, 500])
+@pytest.mark.parametrize("rows", [7, 37, 500])
 def test_the_same_model_whatever_the_batches(rows):
     model = random_model("mixed")
     batch, _ = model.draw(500, np.random.default_rng(1))
-    task = Task(model.schema, [batch], fold, free(3), additive(1.0), max_iter=12, tol=0)
+    task = Task(model.schema, [batch], fold, free(3), additive(1.0), max_iter=6, tol=0)
     whole = em(task).model
     parts = em(replace(task, batches=Stream(in_parts(batch, rows), memory=0))).model
-    np.testing.assert_allclose(parts.weights, whole.weights, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(parts.channel.matrix, whole.channel.matrix, rtol=1e-9)
+    np.testing.assert_allclose(parts.weights, whole.weights, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(parts.channel.matrix, whole.channel.matrix, rtol=1e-12)

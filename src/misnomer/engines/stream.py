@@ -106,7 +106,7 @@ class Stream(Sequence[Batch]):
         arrays, build = _taken_apart(batch)
         offset = self._file.seek(0, io.SEEK_END)
         for array in arrays:
-            view = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
             while len(view):
                 view = view[self._file.write(view) :]
         return _Place(offset, tuple((a.dtype.str, a.shape) for a in arrays), build)
@@ -116,7 +116,7 @@ class Stream(Sequence[Batch]):
         arrays, offset = [], place.offset
         for kind, shape in place.arrays:
             array = np.empty(shape, np.dtype(kind))
-            view = memoryview(array.reshape(-1).view(np.uint8))
+            view = array.reshape(-1).view(np.uint8).data
             done = 0
             while done < len(view):  # a position of its own: several readers do not disturb
                 part = os.preadv(self._file.fileno(), [view[done:]], offset + done)
