@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from misnomer.solvers.conditional import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
+from misnomer.solvers.moments import moments
 from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.variational import variational
 
-_SOLVERS = {"counts": counts, "em": em}
+_SOLVERS: dict[str, Callable[[Task], Fit]] = {
+    "conditional": conditional,
+    "counts": counts,
+    "em": em,
+    "moments": moments,
+    "variational": variational,
+}
 
 
-def solve(solver: str, task: Task) -> Fit:
-    """Find the model by the solver of that name; "auto" counts where labels are taken as true."""
+def solve(solver: str | Callable[[Task], Fit], task: Task) -> Fit:
+    """Find the model by the solver of that name; "auto" counts where labels are taken as true.
+
+    A solver with settings of its own is given as what it is: ``Conditional(penalty=10)``.
+    """
+    if callable(solver):
+        return solver(task)
     if solver == "auto":
         solver = "counts" if _takes_labels_as_true(task) else "em"
     if solver not in _SOLVERS:

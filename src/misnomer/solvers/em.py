@@ -95,8 +95,12 @@ class _Memory:
 
 
 def _held(last: Array, ahead: Array) -> Array:
-    """Keep what is positive positive: no sum may fall under a tenth of its last value."""
-    return np.where(last > 0, np.maximum(ahead, 0.1 * last), ahead)
+    """Keep what is positive positive: no sum may fall under a tenth of its last value.
+
+    What has underflowed to zero stays there: a hair below it, a mass would have no logarithm.
+    """
+    held = np.maximum(ahead, 0.1 * last)
+    return np.where(last > 0, held, np.where(last == 0, 0.0, ahead))
 
 
 def _flat(stats: Stats) -> Array:

@@ -1,0 +1,22 @@
+"""The papers as presets: each names the parts of one model, and the solver that finds it."""
+
+from misnomer.classifiers.papers.aiolli import GaussianMixtureNB, text_classifier
+from misnomer.classifiers.papers.cestnik import Bayes1, Bayes2, Bayes3, accuracy_against_m
+from misnomer.classifiers.papers.denis import NBCCCN, NBCCCNEM
+from misnomer.classifiers.papers.unlabeled import NBUNL, PUNB
+from misnomer.classifiers.papers.zeng import INB, VBNB
+
+__all__ = [
+    "INB",
+    "NBCCCN",
+    "NBCCCNEM",
+    "NBUNL",
+    "PUNB",
+    "VBNB",
+    "Bayes1",
+    "Bayes2",
+    "Bayes3",
+    "GaussianMixtureNB",
+    "accuracy_against_m",
+    "text_classifier",
+]

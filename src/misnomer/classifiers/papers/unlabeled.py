@@ -1,0 +1,177 @@
+"""Denis et al. where labels are missing: no label at all, or positives only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.channel import unlabeled
+from misnomer.classifiers import labels
+from misnomer.classifiers.papers.preset import TwoClasses
+from misnomer.smoothing import Smoothing
+from misnomer.solvers.positive import closed_form, em_from_closed_form
+from misnomer.solvers.thirds import thirds
+from misnomer.solvers.upright import permuted
+
+
+class NBUNL(TwoClasses):
+    """NB-UNL: two classes without labels, from the moments of three columns.
+
+    Labels passed to ``fit`` only name the two classes; without them they are 0 and 1, in an order
+    of no meaning.
+
+    Parameters
+    ----------
+    smoothing, families
+        As in NoisyLabelNB; columns of flags, categories or reals, three at least.
+
+    Examples
+    --------
+    >>> from misnomer.simulate import matched_target
+    >>> X, true = matched_target(0.9, f_value=0.903).draw(2000, random_state=0)
+    >>> bool(NBUNL().fit(X, true).score(X, true) > 0.85)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: str | float | Smoothing = "none",
+        families: str | Mapping[Any, str] = "auto",
+    ) -> None:
+        self.smoothing = smoothing
+        self.families = families
+
+    @property
+    def channel(self) -> Any:  # type: ignore[override]
+        """No labels, two classes."""
+        return unlabeled(2)
+
+    @property
+    def solver(self) -> Any:  # type: ignore[override]
+        """The moments of three columns."""
+        return thirds
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, trusted: Any = None) -> Self:
+        """Learn from rows; y only names the classes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, (n, d)
+            The rows.
+        y : array (n,), optional
+            Two labels: each class takes the name that more of its rows have.
+        sample_weight : array (n,), optional
+            A row of weight zero is absent.
+        trusted : ignored
+            There are no labels to trust.
+
+        Returns
+        -------
+        self : NBUNL
+            The fitted classifier.
+        """
+        super().fit(X, None, sample_weight)
+        return self if y is None else self._named_after(X, y)
+
+    def _named_after(self, X: Any, y: Any) -> Self:
+        y = labels.column(y)
+        gaps = labels.missing(y)
+        found = labels.distinct(y, gaps)
+        if len(found) != 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"NBUNL tells two classes apart, but y holds {len(found)}"
+            )
+        code = labels.encode(y, found, gaps)
+        guess = self.predict(X)
+        if (guess == code)[~gaps].mean() < 0.5:
+            self.model_ = permuted(self.model_, np.array([1, 0]))
+            self.class_prior_ = self.model_.prior
+        self.classes_ = found
+        self._naming = replace(self._naming, classes=found)
+        return self
+
+
+class PUNB(TwoClasses):
+    """Naive Bayes from positive and unlabeled rows.
+
+    Parameters
+    ----------
+    estimator : {"em", "closed-form"}
+        EM started at the closed form, or the closed form alone.
+    design : {"two-sample", "one-sample"}
+        Two samples, one of positives and one of the population; or one sample of the population,
+        some of whose positives were labeled.
+    smoothing, families, max_iter, tol
+        As in NoisyLabelNB.
+
+    Attributes
+    ----------
+    class_prior_ : (2,) array
+        P(class) in the population: in the unlabeled rows, or (one-sample) in all rows.
+
+    Examples
+    --------
+    >>> from misnomer.simulate import matched_target
+    >>> target = matched_target(0.9, f_value=0.903)
+    >>> X, true = target.draw(2000, random_state=0)
+    >>> positive = np.flatnonzero(true)[:400]
+    >>> rows = np.r_[positive, np.arange(1000, 2000)]
+    >>> pu = PUNB().fit(X[rows], np.r_[np.ones(400, int), np.zeros(1000, int)])
+    >>> bool(abs(pu.class_prior_[1] - target.prior) < 0.1)
+    True
+    """
+
+    channel = "free"
+
+    def __init__(
+        self,
+        *,
+        estimator: str = "em",
+        design: str = "two-sample",
+        smoothing: str | float | Smoothing = "none",
+        families: str | Mapping[Any, str] = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-7,
+    ) -> None:
+        self.estimator = estimator
+        self.design = design
+        self.smoothing = smoothing
+        self.families = families
+        self.max_iter = max_iter
+        self.tol = tol
+
+    @property
+    def solver(self) -> Any:  # type: ignore[override]
+        """The closed form, or EM from there."""
+        if self.estimator not in ("closed-form", "em"):
+            raise ValueError(f'estimator must be "closed-form" or "em", not {self.estimator!r}')
+        step = closed_form if self.estimator == "closed-form" else em_from_closed_form
+        return partial(step, design=self.design)
+
+    def _labels(self, y: Any, n: int) -> Any:
+        """Let a missing label be 0, and check that some rows are positive."""
+        given = labels.column(y) if y is not None else None
+        if given is not None and len(given) and _nothing_positive(given):
+            raise ValueError(
+                "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+            )
+        y = super()._labels(y, n)
+        gaps = labels.missing(y)
+        if not gaps.any():
+            return y
+        found = labels.distinct(y, gaps)
+        numbers = found.dtype.kind in "iufb"
+        off = found[0] if len(found) == 2 else (0 if numbers else "unlabeled")
+        return np.array([off if gap else value for value, gap in zip(y, gaps, strict=True)])
+
+
+def _nothing_positive(y: NDArray[Any]) -> bool:
+    gaps = labels.missing(y)
+    return bool(gaps.all()) or (len(y) > 1 and bool(np.all(y[~gaps] == 0)))

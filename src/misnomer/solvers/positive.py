@@ -1,0 +1,142 @@
+"""Positive and unlabeled rows: P(positive) from pairs of columns, then the negatives by unmixing.
+
+The population is ``p P1 + (1 - p) P0`` and the labeled positives are P1. With C the product of
+the differences of two columns' means between the two, and D their covariance in the population,
+``p (1 - p) C = (1 - p)^2 D`` in every cell. Weighting each cell by C gives
+
+    p = sum C D / sum (C D + C^2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.channel import positive_unlabeled
+from misnomer.model import Model, weights_of
+from misnomer.solvers.em import climb
+from misnomer.solvers.features import contrast, features, pair_sums, pairs_of
+from misnomer.solvers.moments import check_informative
+from misnomer.solvers.noisy_em import bounded
+from misnomer.solvers.task import Fit, Task, tally
+from misnomer.solvers.unmix import project, unmix
+from misnomer.stats import Stats
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+#: Share of the positives that a two-sample design labels: none, as far as the population goes.
+_OUTSIDE = 1e-12
+_START = 0.1  # EM starts no nearer to a class without rows, which it would never leave
+
+
+def closed_form(task: Task, design: str, margin: float = 0.0) -> Fit:
+    """Find P(positive) in the population and the columns of both classes: two passes and a look.
+
+    Parameters
+    ----------
+    task : Task
+        Label 1 is positive, label 0 or none is unlabeled.
+    design : {"two-sample", "one-sample"}
+        The positives are a sample of their own, and the unlabeled rows the population; or the
+        population is all rows, some of whose positives were labeled.
+    margin : float
+        Keep P(positive) so far from 0 and 1.
+    """
+    sides = task.fold(lambda batch: tally(batch, _side(batch), 2), task.batches)
+    _check(sides, design)
+    population = _population(sides, design)
+    raw = positive_share(task, sides, population, design)
+    p = float(np.clip(raw, margin, 1 - margin))
+    means = np.stack([population.sums[0] / population.rows, sides.sums[1] / sides.mass[1]])
+    mean = unmix(means[0], means[1], 1.0, p)  # labeled rows are pure: alpha = 1, beta = p
+    mean, moved = project(task.schema, mean, means[0], population.rows)
+    prior = np.array([1 - p, p])
+    labeled = min(1.0 - 1e-9, sides.mass[1] / max(population.rows * p, 1e-300))
+    share = labeled if design == "one-sample" else _OUTSIDE
+    virtual = task.smoothing.virtual(task.schema, population, prior[None, :])
+    sums = mean * (population.rows * prior)[:, None]
+    channel = positive_unlabeled(share)
+    channel = replace(channel, classes=task.channel.classes, labels=task.channel.labels)
+    model = Model(prior, channel, weights_of(task.schema, sums, virtual), task.schema)
+    objective = model.log_prior(virtual, task.smoothing.classes)
+    details = {"virtual": virtual, "projection": moved, "closed_form": raw}
+    return Fit(model, objective, (objective,), details=details)
+
+
+def positive_share(task: Task, sides: Stats, population: Stats, design: str) -> float:
+    """Compute ``p = sum C D / sum (C D + C^2)`` over all pairs of columns, kept inside (0, 1)."""
+    found = features(task.schema, sides.sums.sum(axis=0), sides.rows)
+    u = contrast(found, sides.sums[1] / sides.mass[1], population.sums[0] / population.rows)
+    sums = task.fold(lambda batch: pair_sums(found, u, batch, _side(batch), 2), task.batches)
+    positive = sums.first[1] / sums.mass[1]
+    whole = slice(0, 1) if design == "two-sample" else slice(0, 2)
+    rows = sums.mass[whole].sum()
+    mean = sums.first[whole].sum(axis=0) / rows
+    square = float(pairs_of(positive - mean, found.words))
+    check_informative(found, positive - mean, square)
+    covariance = sums.pairs[whole].sum() / rows - float(pairs_of(mean, found.words))
+    p = covariance / (covariance + square) if covariance > 0 else 0.0
+    return float(np.clip(p, 1 / (rows + 2), 1 - 1 / (rows + 2)))
+
+
+def em_from_closed_form(task: Task, design: str) -> Fit:
+    """Run EM from the closed form.
+
+    The likelihood of a two-sample design is that of a one-sample design whose labeling rate is
+    free, so EM is the same; only then is the prior that of the unlabeled rows.
+    """
+    task = bounded(task)
+    start = closed_form(task, design, _START)
+    mass = task.by_label.mass
+    unlabeled = task.whole.rows - mass[1]
+    p = float(start.model.prior[1])
+    if design == "two-sample":
+        p = (mass[1] + p * unlabeled) / task.whole.rows
+    labeled = float(np.clip(mass[1] / (task.whole.rows * p), 1e-9, 1 - 1e-9))
+    channel = replace(start.model.channel, matrix=positive_unlabeled(labeled).matrix)
+    model = replace(start.model, prior=np.array([1 - p, p]), channel=channel)
+    coded = replace(task, batches=[_coded(batch) for batch in task.batches])
+    fit = climb(coded, model, start.details["virtual"])
+    details = {**fit.details, "closed_form": start.details["closed_form"]}
+    if design == "one-sample":
+        return replace(fit, details=details)
+    return replace(fit, model=_of_unlabeled(fit.model), details=details)
+
+
+def _of_unlabeled(model: Model) -> Model:
+    """Turn the prior of all rows into that of the unlabeled ones, which then say nothing."""
+    prior = model.channel.reverse(model.prior)[0]
+    channel = replace(model.channel, matrix=positive_unlabeled(_OUTSIDE).matrix)
+    return replace(model, prior=prior, channel=channel)
+
+
+def _population(sides: Stats, design: str) -> Stats:
+    if design == "two-sample":
+        return Stats(sides.joint[:1, :1], sides.sums[:1])
+    return Stats(np.array([[sides.rows]]), sides.sums.sum(axis=0, keepdims=True))
+
+
+def _side(batch: Batch) -> NDArray[np.int32]:
+    """Positive (1) or not known to be (0); a row trusted to be positive is positive."""
+    return ((batch.given == 1) | (batch.given == 4)).astype(np.int32)
+
+
+def _coded(batch: Batch) -> Batch:
+    """Let a missing label be what it is here: not labeled positive."""
+    return batch.judged_by(_side(batch))
+
+
+def _check(sides: Stats, design: str) -> None:
+    if design not in ("two-sample", "one-sample"):
+        raise ValueError(f'design must be "two-sample" or "one-sample", not {design!r}')
+    if sides.mass[1] <= 0:
+        raise ValueError(
+            "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+        )
+    if sides.mass[0] <= 0:
+        raise ValueError(
+            "every row is labeled positive: positive-unlabeled learning needs unlabeled rows (0)"
+        )
