@@ -7,10 +7,11 @@ import misnomer
 
 
 def test_the_public_names_are_sorted_and_there():
-    assert sorted(misnomer.__all__) == sorted(misnomer._HOMES)
+    assert sorted(misnomer.__all__) == sorted([*misnomer._HOMES, "audit"])
     assert misnomer.__all__ == sorted(misnomer.__all__)
     for name in misnomer.__all__:
         assert getattr(misnomer, name) is not None
+    assert callable(misnomer.audit)
     assert set(misnomer.__all__) <= set(dir(misnomer))
 
 

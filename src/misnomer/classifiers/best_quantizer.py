@@ -17,19 +17,19 @@ from misnomer.solvers.exact_quantization import Method, best_quantization
 _MOST_ROWS_EXACT = 20  # in both classes together: a second or two
 
 
-class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Bin each column at quantiles, into the number of bins with the smallest P(e).
 
     With few bins classes look alike, with many each holds too few rows to learn from: P(e) of the
-    Combined Bayes Test is smallest at some number M* between, which depends on the rows per class and
-    on how many labels are wrong (:func:`misnomer.solvers.exact_quantization.best_quantization`). Up
-    to 20 rows in both classes M* comes from exact enumeration; beyond, from the best rule that looks
-    at the observed symbol's own counts only.
+    Combined Bayes Test is smallest at some number M* between, which depends on the rows per class
+    and on how many labels are wrong. Up to 20 rows in both classes together M* comes from exact
+    enumeration; beyond, from the best rule that looks at the observed symbol's own counts only
+    (:func:`misnomer.solvers.exact_quantization.best_quantization`).
 
     Parameters
     ----------
     alpha : float or pair of float
-        P(true class is the other one | given class), in [0, 1/2), in the order of the sorted labels.
+        P(true class is the other one | given class), in [0, 1/2), in the order of sorted labels.
     n_per_class : int or pair of int, optional
         Rows per given class; by default counted in y, or half of the rows where y is absent or does
         not hold two classes.
@@ -67,22 +67,22 @@ class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Find the number of bins and the edges of each column."""
-        X = validate_data(self, X, dtype=np.float64)
-        sizes = self._sizes(len(X), y)
+        rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64)
+        sizes = self._sizes(len(rows), y)
         self.method_: Method = "exact" if sum(sizes) <= _MOST_ROWS_EXACT else "own-counts"
         self.n_bins_ = best_quantization(
             sizes, self.alpha, dirichlet=self.dirichlet, method=self.method_
         )
-        self.bin_edges_ = [inner_edges(column, self.n_bins_) for column in X.T]
+        self.bin_edges_ = [inner_edges(column, self.n_bins_) for column in rows.T]
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.int64]:
         """Return the bin of each value, counted from zero."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, reset=False)
         bins = [
             np.searchsorted(edges, column, side="right")
-            for edges, column in zip(self.bin_edges_, X.T, strict=True)
+            for edges, column in zip(self.bin_edges_, rows.T, strict=True)
         ]
         return np.stack(bins, axis=1).astype(np.int64)
 
@@ -107,7 +107,7 @@ def inner_edges(column: NDArray[Any], n_bins: int) -> NDArray[np.float64]:
     Examples
     --------
     >>> inner_edges(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 3.0]), 3)
-    array([0.66666667, 1.33333333])
+    array([1.33333333])
     """
     edges = np.unique(np.quantile(column, np.arange(1, n_bins) / n_bins))
     return np.asarray(edges[edges > column.min()], dtype=np.float64)

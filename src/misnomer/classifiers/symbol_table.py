@@ -95,8 +95,9 @@ def symbol_table(
     column = list(values)
     symbols = _sorted(set(column))
     place = {symbol: i for i, symbol in enumerate(symbols)}
+    codes = np.array([place[v] for v in column], dtype=np.int64)
     counts = np.zeros((2, len(symbols)), dtype=np.int64)
-    np.add.at(counts, (given, [place[v] for v in column]), weights)
+    np.add.at(counts.reshape(-1), given * len(symbols) + codes, weights)
     seen = _log_predictive(counts, alpha, dirichlet, n_symbols)
     unseen = np.zeros((2, 1))  # no evidence, where the number of symbols leaves no room
     if n_symbols is not None and n_symbols > len(symbols):

@@ -1,0 +1,144 @@
+"""Answers in the user's own kind of frame: pandas, polars or pyarrow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
+
+Array = NDArray[np.float64]
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What the input was, so that the output can be alike.
+
+    Attributes
+    ----------
+    backend : {"pandas", "polars", "pyarrow"}
+        The library of the frames that are handed out.
+    index : pandas Index or None
+        The input's index, where it has one.
+    source : Arrow table or None
+        The input's columns, in its order; None where they have no names (a sparse matrix).
+    id : str or None
+        The column that names the rows.
+    """
+
+    backend: str
+    index: Any = None
+    source: Any = None
+    id: str | None = None
+
+    def table(self) -> pa.Table:
+        """Return the input's own columns."""
+        return pa.table({}) if self.source is None else self.source
+
+    def position(self, row: Any, n: int) -> int:
+        """Find a row by its index label (pandas) or its position."""
+        place = row
+        if self.index is not None:
+            try:
+                place = self.index.get_loc(row)
+            except (KeyError, TypeError):
+                raise ValueError(f"the input's index has no row {row!r}") from None
+            if not isinstance(place, int | np.integer):
+                raise ValueError(f"the input's index has {row!r} more than once: reset it first")
+        elif isinstance(row, bool) or not isinstance(row, int | np.integer):
+            raise ValueError(f"a row is named by its position, 0 to {n - 1}, not by {row!r}")
+        if not -n <= place < n:
+            raise ValueError(f"there is no row {row}: the input has {n} rows, 0 to {n - 1}")
+        return int(place) % n
+
+    def rows(self, audit: Audit, order: NDArray[np.intp] | None = None) -> Any:
+        """Put the answers about rows side by side; ``order`` chooses some of them."""
+        every = row_columns(audit)
+        if order is None:
+            return self._frame(every, self.index)
+        some = every.take(pa.array(order))
+        index = None if self.index is None else self.index[order]
+        if self.index is None:
+            some = some.add_column(0, "row", pa.array(order.astype(np.int64)))
+        return self._frame(some, index)
+
+    def matrix(self, matrix: Array, labels: tuple[Any, ...], classes: tuple[Any, ...]) -> Any:
+        """Lay a (given, true) matrix out: an index of given labels (pandas), or a first column."""
+        if self.backend == "pandas":
+            import pandas as pd  # type: ignore[import-untyped]
+
+            rows, columns = pd.Index(labels, name="given"), pd.Index(classes, name="true")
+            return pd.DataFrame(matrix, index=rows, columns=columns)
+        named = {str(name): matrix[:, k] for k, name in enumerate(classes)}
+        return self._frame(pa.table({"given": pa.array(labels), **named}), None)
+
+    def prior(self, audit: Audit) -> Any:
+        """List the classes with their shares among given labels and among true classes."""
+        columns = {
+            "class": pa.array(audit.classes),
+            "given_share": audit.given_share,
+            "true_share": audit.prior,
+            "true_share_low": audit.prior_low,
+            "true_share_high": audit.prior_high,
+        }
+        return self._frame(pa.table(columns), None)
+
+    def _frame(self, table: pa.Table, index: Any) -> Any:
+        if self.backend == "pyarrow":
+            return table
+        if self.backend == "polars":
+            import polars as pl
+
+            return pl.from_arrow(table)
+        return _pandas(table, index)
+
+
+def row_columns(audit: Audit) -> pa.Table:
+    """List what is known about each row, in the input's order; no label, no error probability."""
+    blank = audit.given < 0
+    wrong = audit.error_probability
+    labels = pa.array([*audit.labels, None])
+    place = pa.array(np.where(blank, len(audit.labels), audit.given))
+    return pa.table(
+        {
+            "given_label": labels.take(place),
+            "suggested_label": pa.array(audit.classes).take(pa.array(audit.suggested)),
+            "error_probability": pa.array(wrong, mask=blank),
+            "label_quality": pa.array(1.0 - wrong, mask=blank),
+            "is_label_issue": pa.array(audit.is_label_issue),
+        }
+    )
+
+
+def _pandas(table: pa.Table, index: Any) -> Any:
+    """Convert to pandas; whole numbers and flags with gaps stay what they are."""
+    import pandas as pd
+
+    wide = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    gaps = {
+        name: wide[column.type]
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if column.null_count and column.type in wide
+    }
+    frame = pd.DataFrame(
+        {
+            name: pd.array(column.to_pylist(), dtype=gaps[name])
+            if name in gaps
+            else column.to_pandas()
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    )
+    return frame if index is None else frame.set_axis(index, axis=0)
+
+
+def default_backend() -> str:
+    """Choose the frame for input that is none: pandas where it is installed, else pyarrow."""
+    return "pandas" if find_spec("pandas") else "pyarrow"

@@ -1,0 +1,58 @@
+"""Columns that give the label away: copies of it, most likely, that would hide every error."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.kernels.blocks import Block, Codes, Flags, Reals
+from misnomer.table import Batch, Schema
+
+_PURE = 0.995  # so much of each value's rows has one label, and of each label's rows one value
+_ROWS = 20
+
+
+def leaks(schema: Schema, batch: Batch, label: str, n_labels: int) -> list[str]:
+    """Name the columns that match the label one to one, or almost.
+
+    Real evidence is never that clean beside labels that are in doubt: such a column was made from
+    the label, so that a wrong label cannot be told from a right one by it.
+    """
+    given = batch.given
+    known = given < n_labels
+    if known.sum() < _ROWS:
+        return []
+    found = []
+    for group, block in zip(schema.groups, batch.blocks, strict=True):
+        for j, member in enumerate(group.members):
+            values = _values(block, j, 2 * n_labels)
+            if values is not None and _one_to_one(values[known], given[known], n_labels):
+                found.append(schema.columns[member].name)
+    return [
+        f"column {name!r} gives the label {label!r} away almost one to one: if it was made from "
+        "the label, ignore it, for it hides the errors"
+        for name in found
+    ]
+
+
+def _values(block: Block, j: int, most: int) -> NDArray[np.intp] | None:
+    """Number the values of a column that has few of them."""
+    if isinstance(block, Codes):
+        return block.codes[:, j].astype(np.intp) if block.sizes[j] <= most else None
+    if isinstance(block, Flags):
+        return ((block.bits[:, j // 8] >> (j % 8)) & 1).astype(np.intp)
+    if not isinstance(block, Reals):
+        return None
+    values = block.values[:, j]
+    if len(np.unique(values[:1000])) > most:
+        return None
+    distinct, place = np.unique(values, return_inverse=True)
+    return place if len(distinct) <= most else None
+
+
+def _one_to_one(values: NDArray[np.intp], given: NDArray[np.int32], n_labels: int) -> bool:
+    width = int(values.max()) + 1
+    table = np.bincount(values * n_labels + given, minlength=width * n_labels)
+    table = table.reshape(width, n_labels)
+    agree = min(table.max(axis=1).sum(), table.max(axis=0).sum())
+    return bool(agree >= _PURE * table.sum())

@@ -1,0 +1,193 @@
+"""Fit, judge the training rows, and put the answers together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from misnomer.audit.inputs import Inputs, check_column
+from misnomer.audit.intervals import Intervals, intervals
+from misnomer.audit.judge import judged
+from misnomer.audit.leaks import leaks
+from misnomer.audit.result import Audit, Fitted, doubt, places
+from misnomer.classifiers import labels
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.inputs import checked_trusted
+from misnomer.estimate import Estimate
+from misnomer.readers import read_like
+from misnomer.readers.delimited import MISSING
+from misnomer.readers.frames import arrow_columns
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+_MOST_LABELS = 0.5  # labels per row, where there are many: rather an identifier
+_MANY_LABELS = 50
+
+
+def with_texts(families: Any, texts: list[str], features: Any) -> Any:
+    """Add the columns that the user calls texts to the families."""
+    if not texts:
+        return families
+    if isinstance(families, str) and families != "auto":
+        raise ValueError(f'say text= or families="{families}", not both')
+    names = arrow_columns(features)[0]
+    for name in texts:
+        check_column(name, names)
+    known = dict(families) if isinstance(families, Mapping) else {}
+    return {**known, **dict.fromkeys(texts, "text")}
+
+
+def prepared(classifier: Any, families: Any, random_state: Any, progress: Any) -> NoisyLabelNB:
+    """Build the default classifier, or take a fresh copy of the user's."""
+    if classifier is None:
+        return NoisyLabelNB(families=families, random_state=random_state, progress=progress)
+    fresh: NoisyLabelNB = clone(classifier)
+    return (
+        fresh.set_params(progress=progress)
+        if families == "auto"
+        else fresh.set_params(progress=progress, families=families)
+    )
+
+
+def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
+    """Fit the classifier and judge every row."""
+    _check_labels(inputs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        classifier.fit(inputs.features, inputs.y, trusted=inputs.trusted)
+    classifier.set_params(progress=None)
+    batch, trusted = _batch(inputs, classifier)
+    notes = [*inputs.notes, *_doubtful_names(inputs.y), *(str(one.message) for one in caught)]
+    notes += leaks(classifier.model_.schema, batch, inputs.label, len(classifier.labels_))
+    for note in notes:
+        warnings.warn(note, stacklevel=4)
+    return _audit(inputs, classifier, batch, trusted, tuple(notes), perf_counter() - started)
+
+
+def _check_labels(inputs: Inputs) -> None:
+    """Refuse labels that are hardly labels: none at all, one class, a value per row."""
+    gaps = labels.missing(inputs.y)
+    seen = len(inputs.y) - int(gaps.sum())
+    if not seen:
+        raise ValueError(f"column {inputs.label!r} holds no label at all: every cell is empty")
+    found = len({*inputs.y[~gaps].tolist()})
+    if found == 1:
+        only = inputs.y[~gaps].tolist()[0]
+        raise ValueError(
+            f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
+            "with, no label can be called wrong"
+        )
+    if found == seen > 2 or (found > _MANY_LABELS and found > _MOST_LABELS * seen):
+        raise ValueError(
+            f"column {inputs.label!r} has {found:,} different labels in {seen:,} rows: it is most "
+            "likely an identifier or a measurement, not a class; name the column of the classes"
+        )
+
+
+def _doubtful_names(y: NDArray[Any]) -> list[str]:
+    """Warn of labels that may be meant as "missing"."""
+    words = {str(name).lower() for name in MISSING}
+    found = sorted({name for name in y.tolist() if isinstance(name, str) and name.lower() in words})
+    return [
+        f"the label {name!r} is taken for a class: leave the cell empty if it means no label"
+        for name in found
+    ]
+
+
+def _batch(inputs: Inputs, classifier: NoisyLabelNB) -> tuple[Batch, NDArray[np.bool_]]:
+    """Read the rows again in the terms of the model."""
+    n = len(inputs.y)
+    mask = checked_trusted(inputs.trusted, n)
+    given = classifier._naming.codes(inputs.y, mask)
+    blocks = read_like(inputs.features, classifier.model_.schema)
+    trusted = np.zeros(n, bool) if mask is None else mask
+    return Batch(blocks, given), trusted & ~labels.missing(inputs.y)
+
+
+def _audit(
+    inputs: Inputs,
+    classifier: NoisyLabelNB,
+    batch: Batch,
+    trusted: NDArray[np.bool_],
+    notes: tuple[str, ...],
+    seconds: float,
+) -> Audit:
+    model, L = classifier.model_, len(classifier.labels_)
+    names, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
+    home = places(names, classes)
+    given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
+    given[trusted] = classifier._naming.codes(inputs.y[trusted])
+    posterior = _posterior(classifier, batch)
+    wrong = np.where(trusted | (given < 0), 0.0, doubt(posterior, given, names, classes))
+    posterior[trusted] = np.eye(len(classes))[home[given[trusted]]]
+    count, labeled = float(wrong.sum()), int((given >= 0).sum())
+    spread = intervals(classifier, batch, count / labeled)
+    rate = spread.rate
+    return Audit(
+        error_rate=rate,
+        error_count=Estimate(count, *_held(count, rate, labeled), rate.confidence),
+        verdict=judged(classifier, batch, rate, labeled),
+        label=inputs.label,
+        labels=names,
+        classes=classes,
+        given=given,
+        trusted=trusted,
+        posterior=posterior,
+        **_shares(model, spread),
+        fitted=_fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
+        warnings=notes,
+        classifier=classifier,
+        batch=batch,
+        shape=inputs.shape,
+    )
+
+
+def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
+    """Scale the interval of the rate to a number of rows, the count itself held by it."""
+    return min(count, rate.low * labeled), max(count, rate.high * labeled)
+
+
+def _shares(model: Any, spread: Intervals) -> dict[str, Array]:
+    return {
+        "matrix": model.channel.matrix,
+        "matrix_low": spread.matrix_low,
+        "matrix_high": spread.matrix_high,
+        "prior": model.prior,
+        "prior_low": spread.prior_low,
+        "prior_high": spread.prior_high,
+    }
+
+
+def _posterior(classifier: NoisyLabelNB, batch: Batch) -> Array:
+    """Take the solver's own (out of fold) posterior of the training rows, else the model's."""
+    found = classifier.fit_.details.get("posterior")
+    if found is None:
+        return classifier.model_.posterior(batch)
+    own = np.array(found, np.float64)
+    if own.shape != (len(batch), len(classifier.classes_)):
+        raise ValueError(f"the solver's posterior has shape {own.shape}, not one row per row")
+    return own
+
+
+def _fitted(
+    classifier: NoisyLabelNB, seconds: float, rows: int, labeled: int, trusted: int
+) -> Fitted:
+    details = classifier.fit_.details
+    return Fitted(
+        families={column.name: column.kind for column in classifier.model_.schema.columns},
+        solver=str(details.get("solver", classifier.solver)),
+        iterations=int(classifier.n_iter_),
+        seconds=seconds,
+        converged=bool(classifier.converged_),
+        rows=rows,
+        labeled=labeled,
+        trusted=trusted,
+        notes=tuple(details.get("notes", ())),
+    )

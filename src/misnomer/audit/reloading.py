@@ -1,0 +1,110 @@
+"""A folder written by save_audit -> the Audit it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer.audit.frames import Shape, default_backend
+from misnomer.audit.result import Audit, Fitted, places
+from misnomer.audit.saving import ARRAYS, NUMBERS
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.estimate import Estimate
+from misnomer.kernels.blocks import Block, Words
+from misnomer.readers import read_like
+from misnomer.readers.files import read_table
+from misnomer.store import checks
+from misnomer.store.container import DamagedError, read_bytes, unpack
+from misnomer.store.models import load_model
+from misnomer.table import Batch
+from misnomer.verdict import Verdict
+
+_OWN = 5  # columns of rows.parquet that are the audit's
+
+
+def load_audit(folder: str | Path) -> Audit:
+    """Read an audit back; refuse one that is damaged, foreign or newer, in one sentence.
+
+    The frames come back as pandas (pyarrow where that is not installed), rows by position.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {str(folder)!r}")
+    classifier = load_model(folder / "model.safetensors")
+    name = str(folder / ARRAYS)
+    arrays, about = unpack("audit", read_bytes(name), name)
+    rows = read_table(folder / "rows.parquet")
+    try:
+        return _audit(classifier, arrays, about, rows)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as e:
+        why = f" ({e})" if isinstance(e, checks.ContradictionError) else ""
+        raise DamagedError(f"{name}: the audit does not fit its rows or its model{why}") from None
+
+
+def _audit(
+    classifier: NoisyLabelNB, arrays: dict[str, NDArray[Any]], about: dict[str, Any], rows: pa.Table
+) -> Audit:
+    n, K, L = len(rows), len(classifier.classes_), len(classifier.labels_)
+    sizes = {"posterior": (n, K), "matrix": (L, K), "prior": (K,)}
+    numbers = {key: checks.array(arrays, key, sizes[key.split("_")[0]]) for key in NUMBERS}
+    given = checks.array(arrays, "given", (n,), np.int64)
+    trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
+    if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):
+        raise checks.ContradictionError("a row has a label that the model does not know")
+    source = _source(rows, about["renamed"]) if "words.data" not in arrays else None
+    blocks = _blocks(classifier, arrays, source, n)
+    return Audit(
+        error_rate=Estimate(**about["error_rate"]),
+        error_count=Estimate(**about["error_count"]),
+        verdict=Verdict(about["level"], tuple(about["sentences"]), about["tests"]),
+        label=about["label"],
+        labels=tuple(classifier.labels_.tolist()),
+        classes=tuple(classifier.classes_.tolist()),
+        given=given,
+        trusted=trusted,
+        **numbers,
+        fitted=_fitted(about["fitted"]),
+        warnings=tuple(checks.strings(about["warnings"])),
+        classifier=classifier,
+        batch=Batch(blocks, _codes(classifier, given, trusted)),
+        shape=Shape(default_backend(), None, source, about["id"]),
+    )
+
+
+def _fitted(said: dict[str, Any]) -> Fitted:
+    return Fitted(**{**said, "notes": tuple(checks.strings(said["notes"]))})
+
+
+def _source(rows: pa.Table, renamed: dict[str, str]) -> pa.Table:
+    """Take the input's own columns, under their own names."""
+    back = {fresh: name for name, fresh in renamed.items()}
+    names = rows.column_names[_OWN:]
+    return rows.select(names).rename_columns([back.get(name, name) for name in names])
+
+
+def _blocks(
+    classifier: NoisyLabelNB, arrays: dict[str, NDArray[Any]], source: Any, n: int
+) -> tuple[Block, ...]:
+    schema = classifier.model_.schema
+    if source is not None:
+        return read_like(source, schema)
+    parts = [arrays[f"words.{part}"] for part in ("data", "indices", "indptr")]
+    matrix = sparse.csr_array(tuple(parts), shape=(n, schema.width))
+    matrix.check_format(full_check=True)
+    return (Words(matrix),)
+
+
+def _codes(
+    classifier: NoisyLabelNB, given: NDArray[np.int64], trusted: NDArray[np.bool_]
+) -> NDArray[np.int32]:
+    """Turn labels and trust back into evidence codes: L is no label, L + 1 + k is sure of k."""
+    L = len(classifier.labels_)
+    home = places(tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist()))
+    codes = np.where(given < 0, L, given)
+    codes[trusted] = L + 1 + home[given[trusted]]
+    return codes.astype(np.int32)

@@ -1,0 +1,278 @@
+"""Audit: the rate, the matrix, the ranked rows, the verdict, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.audit.explanation import Explanation, explained
+from misnomer.estimate import Estimate
+from misnomer.verdict import Verdict
+
+if TYPE_CHECKING:
+    from misnomer.audit.frames import Shape
+    from misnomer.classifiers.base import NoisyLabelNB
+    from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What was fitted, to what, and how it went.
+
+    Attributes
+    ----------
+    families : mapping of str to str
+        The family of each column.
+    solver : str
+        Who found the model.
+    iterations : int
+        Passes over the rows.
+    seconds : float
+        Wall-clock time of the fit.
+    converged : bool
+        Whether the last pass gained little.
+    rows, labeled, trusted : int
+        How many rows there were, how many had a label, how many of those were known to be right.
+    notes : tuple of str
+        Why it was done so, in sentences.
+    """
+
+    families: dict[str, str]
+    solver: str
+    iterations: int
+    seconds: float
+    converged: bool
+    rows: int
+    labeled: int
+    trusted: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What is wrong with the labels of some rows.
+
+    Made by `audit`; rendered by ``misnomer.reports``. One answer per question: the sum of the rows'
+    error probabilities is ``error_count.value``.
+
+    Attributes
+    ----------
+    error_rate, error_count : Estimate
+        The share and the number of wrong labels among the labeled rows.
+    verdict : Verdict
+        Whether this data can tell.
+    label : str
+        The name of the label column.
+    labels, classes : tuple
+        The given labels (L) and the true classes (K).
+    given : (n,) array of int
+        The place of each row's given label in ``labels``; -1 where there is none.
+    trusted : (n,) array of bool
+        Rows whose label was known to be right.
+    posterior : (n, K) array
+        P(true class | row, given label).
+    matrix, matrix_low, matrix_high : (L, K) arrays
+        P(given | true) and its interval; columns sum to one (the interval's ends do not).
+    prior, prior_low, prior_high : (K,) arrays
+        P(true class) and its interval.
+    fitted : Fitted
+        What was fitted and why.
+    warnings : tuple of str
+        What the user should know about the input.
+    classifier : NoisyLabelNB
+        The fitted classifier of the true class.
+    """
+
+    error_rate: Estimate
+    error_count: Estimate
+    verdict: Verdict
+    label: str
+    labels: tuple[Any, ...]
+    classes: tuple[Any, ...]
+    given: NDArray[np.int64]
+    trusted: NDArray[np.bool_]
+    posterior: Array
+    matrix: Array
+    matrix_low: Array
+    matrix_high: Array
+    prior: Array
+    prior_low: Array
+    prior_high: Array
+    fitted: Fitted
+    warnings: tuple[str, ...]
+    classifier: NoisyLabelNB
+    batch: Batch
+    shape: Shape
+
+    @property
+    def label_accuracy(self) -> Estimate:
+        """The share of right labels: one minus the error rate."""
+        return self.error_rate.complement()
+
+    @cached_property
+    def error_probability(self) -> Array:
+        """P(the given label is wrong), (n,); NaN where there is no label."""
+        wrong = doubt(self.posterior, self.given, self.labels, self.classes)
+        return np.where(self.given < 0, np.nan, np.where(self.trusted, 0.0, wrong))
+
+    @cached_property
+    def suggested(self) -> NDArray[np.intp]:
+        """The place of the most probable true class in ``classes``, (n,)."""
+        return self.posterior.argmax(axis=1)
+
+    @cached_property
+    def is_label_issue(self) -> NDArray[np.bool_]:
+        """Tell where another class is more probable than the given label, (n,)."""
+        home = places(self.labels, self.classes)[self.given]  # -1 reads the last: masked below
+        return (self.given >= 0) & ~self.trusted & (self.suggested != home)
+
+    @cached_property
+    def ranking(self) -> NDArray[np.intp]:
+        """Positions of the flagged rows, worst first."""
+        flagged = np.flatnonzero(self.is_label_issue)
+        home = places(self.labels, self.classes)[self.given[flagged]]
+        # By the probability of being right: near zero it tells apart what near one rounds to 1.
+        right = np.where(home >= 0, self.posterior[flagged, home], 0.0)
+        return flagged[np.argsort(right, kind="stable")]
+
+    @cached_property
+    def rows(self) -> Any:
+        """One line per input row, in its order: its label, what it should be, how doubtful."""
+        return self.shape.rows(self)
+
+    @cached_property
+    def issues(self) -> Any:
+        """The flagged rows, worst first."""
+        return self.shape.rows(self, self.ranking)
+
+    @property
+    def noise_matrix(self) -> Any:
+        """P(given | true) as a frame: rows given, columns true, columns sum to one."""
+        return self.shape.matrix(self.matrix, self.labels, self.classes)
+
+    @property
+    def noise_matrix_low(self) -> Any:
+        """The low ends of the intervals of ``noise_matrix``."""
+        return self.shape.matrix(self.matrix_low, self.labels, self.classes)
+
+    @property
+    def noise_matrix_high(self) -> Any:
+        """The high ends of the intervals of ``noise_matrix``."""
+        return self.shape.matrix(self.matrix_high, self.labels, self.classes)
+
+    @cached_property
+    def given_share(self) -> Array:
+        """The share of each true class's label among the given labels, (K,)."""
+        count = np.bincount(self.given[self.given >= 0], minlength=len(self.labels))
+        home = places(self.labels, self.classes)
+        share = np.zeros(len(self.classes))
+        np.add.at(share, home[home >= 0], count[home >= 0] / max(count.sum(), 1))
+        return share
+
+    @property
+    def class_prior(self) -> Any:
+        """The classes as a frame: their share among given labels, and among true classes."""
+        return self.shape.prior(self)
+
+    @property
+    def data(self) -> Any:
+        """The input's own columns, as an Arrow table (empty for a sparse matrix)."""
+        return self.shape.table()
+
+    def given_label(self, row: int) -> Any:
+        """Return the given label of a row; None where there is none."""
+        return self.labels[self.given[row]] if self.given[row] >= 0 else None
+
+    def explain(self, row: Any) -> Explanation:
+        """Say why a row's label looks wrong or right.
+
+        Parameters
+        ----------
+        row : int or index label
+            A value of the input's index (pandas), else the position of the row.
+
+        Returns
+        -------
+        Explanation
+            Weights of evidence for the suggested class against the given label; where they are
+            the same, against the next best class. They add up to the model's log-odds.
+        """
+        return self.explain_at(self.shape.position(row, len(self.given)))
+
+    def explain_at(self, at: int) -> Explanation:
+        """Say the same of the row at a position, whatever the input's index."""
+        order = np.argsort(-self.posterior[at], kind="stable")
+        home = places(self.labels, self.classes)[self.given[at]] if self.given[at] >= 0 else -1
+        this = int(order[0])
+        other = int(home if home >= 0 and home != this else order[1])
+        evidence = self.classifier.model_.evidence(self.batch.take(slice(at, at + 1)))[0]
+        wrong = None if self.given[at] < 0 else float(self.error_probability[at])
+        return explained(evidence, at, self.given_label(at), self.classes, (this, other), wrong)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
+        """Write the report, the rows, the issues, the numbers and the model into a folder.
+
+        Returns
+        -------
+        dict of str to Path
+            Where each file was written.
+        """
+        written: dict[str, Path] = import_module("misnomer.audit.saving").save_audit(
+            self, folder, force=force
+        )
+        return written
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Render the report as one self-contained page; write it where a path is given."""
+        page: str = import_module("misnomer.reports.html").to_html(self)
+        if path is not None:
+            import_module("misnomer.store").write_text(path, page)
+        return page
+
+    def _repr_html_(self) -> str:
+        """Show a summary in a notebook."""
+        summary: str = import_module("misnomer.reports.html").summary_html(self)
+        return summary
+
+    def __repr__(self) -> str:
+        """Return the answer in one line."""
+        return (
+            f"Audit({self.fitted.labeled} labels, {self.error_count.value:.1f} wrong "
+            f"({self.error_rate.value:.1%}), {len(self.ranking)} flagged, "
+            f"verdict={self.verdict.level!r})"
+        )
+
+
+def places(labels: tuple[Any, ...], classes: tuple[Any, ...]) -> NDArray[np.intp]:
+    """Find the class of each label's name, (L,); -1 where it has none.
+
+    Examples
+    --------
+    >>> places(("no", "yes", "?"), ("no", "yes")).tolist()
+    [0, 1, -1]
+    """
+    where = {name: k for k, name in enumerate(classes)}
+    return np.array([where.get(name, -1) for name in labels], np.intp)
+
+
+def doubt(
+    posterior: Array, given: NDArray[np.int64], labels: tuple[Any, ...], classes: tuple[Any, ...]
+) -> Array:
+    """Compute ``1 - P(true class = given label | row, label)``, (n,), as a sum of the others.
+
+    Examples
+    --------
+    >>> doubt(np.array([[0.75, 0.25]]), np.array([1]), ("a", "b"), ("a", "b")).tolist()
+    [0.75]
+    """
+    home = places(labels, classes)[given]
+    wrong = np.arange(len(classes)) != home[:, None]
+    return np.clip((posterior * wrong).sum(axis=1), 0.0, 1.0)

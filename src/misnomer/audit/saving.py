@@ -1,0 +1,120 @@
+"""An audit <-> a folder: for people (html, csv, json), for programs (parquet, safetensors)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from misnomer.audit.frames import row_columns
+from misnomer.audit.result import Audit
+from misnomer.store.container import pack
+from misnomer.store.models import model_bytes
+from misnomer.store.spreadsheet import write_csv
+from misnomer.store.writing import filling
+
+#: What a saved audit consists of: for people, then for programs.
+FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
+ARRAYS = "audit.safetensors"
+NUMBERS = ("posterior", "matrix", "matrix_low", "matrix_high", "prior", "prior_low", "prior_high")
+
+
+def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
+    """Write an audit into a folder, all of it or nothing.
+
+    Parameters
+    ----------
+    audit : Audit
+        What to write.
+    folder : str or Path
+        Where; it is made. A folder with something in it is refused unless ``force``.
+    force : bool
+        Replace files of the same names; other files in the folder stay.
+
+    Returns
+    -------
+    dict of str to Path
+        Where each file is, by its name.
+    """
+    page: str = import_module("misnomer.reports.html").to_html(audit)
+    said = import_module("misnomer.reports.json").to_json(audit)
+    every, renamed = row_table(audit)
+    with filling(folder, force=force) as inside:
+        (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
+        text = json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False)
+        (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
+        write_csv(issue_table(audit, every), inside / "issues.csv")
+        pq.write_table(every, inside / "rows.parquet", compression="zstd")
+        (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier))
+        (inside / ARRAYS).write_bytes(audit_bytes(audit, renamed))
+    return {name: Path(folder) / name for name in (*FILES, ARRAYS)}
+
+
+def row_table(audit: Audit) -> tuple[pa.Table, dict[str, str]]:
+    """List every row with what is known about it and the input's columns, in the input's order.
+
+    An input column that is called like one of ours gets " (input)" behind its name; which ones did
+    is returned beside the table.
+    """
+    own, source = row_columns(audit), audit.data
+    columns, taken = list(own.column_names), {*own.column_names, "row"}
+    for name in source.column_names:
+        while name in taken:
+            name += " (input)"
+        taken.add(name)
+        columns.append(name)
+    pairs = zip(source.column_names, columns[own.num_columns :], strict=True)
+    renamed = {name: fresh for name, fresh in pairs if name != fresh}
+    return pa.table([*own.columns, *source.columns], names=columns), renamed
+
+
+def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
+    """Take the flagged rows, worst first, with their positions in the input."""
+    order = audit.ranking.astype(np.int64)
+    flagged = every.take(pa.array(order)).drop_columns(["is_label_issue"])
+    return flagged.add_column(0, "row", pa.array(order))
+
+
+def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
+    """Turn the numbers and words of an audit into bytes, the model and the rows apart."""
+    arrays = {name: getattr(audit, name) for name in NUMBERS}
+    arrays |= {"given": audit.given, "trusted": audit.trusted.astype(np.uint8)}
+    if audit.shape.source is None:
+        matrix = audit.batch.blocks[0].matrix  # type: ignore[union-attr]
+        arrays |= {
+            "words.data": matrix.data.astype(np.float64),
+            "words.indices": matrix.indices.astype(np.int64),
+            "words.indptr": matrix.indptr.astype(np.int64),
+        }
+    about = {
+        "label": audit.label,
+        "error_rate": asdict(audit.error_rate),
+        "error_count": asdict(audit.error_count),
+        "level": audit.verdict.level,
+        "sentences": list(audit.verdict.sentences),
+        "tests": {str(name): _plain(value) for name, value in audit.verdict.tests.items()},
+        "fitted": _plain(asdict(audit.fitted)),
+        "warnings": list(audit.warnings),
+        "id": audit.shape.id,
+        "renamed": renamed,
+    }
+    return pack("audit", arrays, about)
+
+
+def _plain(value: Any) -> Any:
+    """Turn a result into what JSON can hold; a number that is not finite becomes None."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)

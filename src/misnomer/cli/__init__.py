@@ -1,0 +1,141 @@
+"""The command line: parse, call, render. Everything heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from misnomer.cli import reviewing
+
+app = typer.Typer(
+    name="misnomer",
+    help="How many labels are wrong, which ones, and what the right ones predict.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="misnomer")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from misnomer.version import __version__
+
+        typer.echo(f"misnomer {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version.")
+    ] = False,
+) -> None:
+    """How many labels are wrong, which ones, and what the right ones predict."""
+
+
+@app.command()
+def audit(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, TSV, Parquet (or a folder of it), Arrow, Feather or JSON lines; .gz too; "
+            "- is a CSV on standard input.",
+        ),
+    ],
+    label: Annotated[str, typer.Option("--label", "-l", help="The column of the given labels.")],
+    text: Annotated[
+        list[str] | None, typer.Option("--text", help="A column to read as text; repeatable.")
+    ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--family",
+            metavar="COL=KIND",
+            help="What a column is: categorical, bernoulli, gaussian, count, text, ignored.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", help="A column that must not be learned from; repeatable."),
+    ] = None,
+    id: Annotated[str | None, typer.Option("--id", help="The column that names the rows.")] = None,
+    trusted: Annotated[
+        str | None,
+        typer.Option("--trusted", help="A column of true/false: rows known to be labeled right."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The folder for the report, the rows and the model."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The seed of what is random.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what --out holds.")] = False,
+) -> None:
+    """Find out how many labels of a table are wrong, and which ones."""
+    from misnomer.cli.failures import failing_well
+
+    with failing_well():
+        from misnomer.cli.auditing import Wanted, run
+
+        wanted = Wanted(
+            label=label,
+            text=tuple(text or ()),
+            families=tuple(family or ()),
+            ignore=tuple(ignore or ()),
+            id=id,
+            trusted=trusted,
+            seed=seed,
+        )
+        run(file, wanted, out, quiet=quiet, as_json=as_json, force=force)
+
+
+@app.command()
+def predict(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model.safetensors, or an audit's folder.")
+    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The rows to classify.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="A .csv or .parquet file; standard output without it."),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add the probability of every class.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+) -> None:
+    """Predict the true class of new rows."""
+    from misnomer.cli.failures import failing_well
+
+    with failing_well():
+        from misnomer.cli.predicting import run
+
+        run(model, file, out, proba=proba, force=force)
+
+
+@app.command()
+def demo(
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Which labels to spoil.")] = 0,
+    share: Annotated[
+        float, typer.Option("--share", min=0.0, max=0.45, help="How many labels to spoil.")
+    ] = 0.1,
+) -> None:
+    """Spoil some labels of the U.S. House votes of 1984, and find them again."""
+    from misnomer.cli.failures import failing_well
+
+    with failing_well():
+        from misnomer.cli.showing import run
+
+        run(seed, share)
+
+
+reviewing.register(app)

@@ -1,0 +1,172 @@
+"""What the columns of a scan are: summaries of its parts, added up in one first pass.
+
+A second pass reads the columns that turned out to be texts, to count their words: whether a column
+is a text shows only when all of it has been seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from misnomer.readers.columns import FEW, decide, plain
+from misnomer.readers.parts import Part
+from misnomer.readers.summary import Summary, summarize
+from misnomer.readers.text import looks_like_text, words_of
+from misnomer.table import Column
+
+Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Whether whole numbers count the rows: each is one more than the one before.
+
+    Examples
+    --------
+    >>> (Run(2, 0, 1) + Run(3, 2, 4)).counts, (Run(2, 0, 1) + Run(1, 7, 7)).counts
+    (True, False)
+    """
+
+    rows: int
+    first: int = 0
+    last: int = 0
+    counts: bool = True
+
+    def __add__(self, other: Run) -> Run:
+        if not self.rows or not other.rows:
+            return self if self.rows else other
+        on = self.counts and other.counts and other.first == self.last + 1
+        return Run(self.rows + other.rows, self.first, other.last, on)
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """What some consecutive rows look like, column by column; it adds."""
+
+    rows: int
+    summaries: dict[str, Summary]
+    runs: dict[str, Run]
+    left_out: tuple[str, ...] = ()
+
+    def __add__(self, other: Looked) -> Looked:
+        if not self.rows or not other.rows:
+            kept = self if self.rows else other
+            return replace(kept, left_out=(*self.left_out, *other.left_out))
+        return Looked(
+            self.rows + other.rows,
+            {name: one + other.summaries[name] for name, one in self.summaries.items()},
+            {name: one + other.runs[name] for name, one in self.runs.items()},
+            (*self.left_out, *other.left_out),
+        )
+
+    def numbering(self, name: str) -> bool:
+        """Tell a column that counts the rows, or is called an id and never repeats."""
+        summary, run = self.summaries[name], self.runs[name]
+        if not pa.types.is_integer(summary.type) or summary.seen < self.rows or self.rows < 3:
+            return False
+        called = name.lower() in ("id", "index", "uuid")
+        called = called or name.lower().endswith(("_id", " id", "-id"))
+        return run.counts or (called and summary.all_different)
+
+
+def look(part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False) -> Looked:
+    """Summarize the columns of a part; ``kinds`` names them, with the family of each or "auto"."""
+    bad: list[str] | None = [] if skip_bad else None
+    total = Looked(0, {}, {})
+    for batch in part.batches(list(kinds), bad):
+        if batch.num_rows:
+            total = total + _looked(batch, kinds, total)
+    return replace(total, left_out=tuple(bad or ()))
+
+
+def _looked(batch: pa.RecordBatch, kinds: Mapping[str, str], before: Looked) -> Looked:
+    summaries, runs = {}, {}
+    for (name, kind), values in zip(kinds.items(), batch.columns, strict=True):
+        summaries[name] = _summary(values, kind, before.summaries.get(name))
+        runs[name] = _run(values, before.runs.get(name))
+    return Looked(batch.num_rows, summaries, runs)
+
+
+def _summary(values: pa.Array, kind: str, before: Summary | None) -> Summary:
+    dated = pa.types.is_temporal(values.type)
+    values = plain(values)
+    if kind == "text" and not pa.types.is_string(values.type):
+        values = values.cast(pa.string())
+    number = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
+    many = before is not None and before.categories > FEW and not before.all_different
+    if number and many and kind in ("auto", "gaussian", "count"):  # what is distinct is idle now
+        return Summary(
+            type=values.type,
+            rows=len(values),
+            seen=len(values) - values.null_count,
+            distinct=None,
+            all_different=False,
+            whole=False,
+            dated=dated,
+            total=float(pc.sum(values).as_py() or 0.0),
+            gaps=0,
+        )
+    return summarize(values, dated=dated, words=False)
+
+
+def _run(values: pa.Array, before: Run | None) -> Run:
+    n = len(values)
+    if (before is not None and not before.counts) or not pa.types.is_integer(values.type):
+        return Run(n, counts=False)
+    if values.null_count:
+        return Run(n, counts=False)
+    first, last = values[0].as_py(), values[n - 1].as_py()
+    on = last - first == n - 1 and pc.all(pc.equal(pc.pairwise_diff(values), 1)).as_py()
+    return Run(n, first, last, on is not False)
+
+
+def count_words(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> list[Counter[str]]:
+    """Count in how many cells of a part each word occurs, for each of these columns."""
+    found: list[Counter[str]] = [Counter() for _ in names]
+    for batch in part.batches(list(names), [] if skip_bad else None):
+        for place, values in enumerate(batch.columns):
+            values = plain(values)
+            found[place] += words_of(values.cast(pa.string()))
+    return found
+
+
+def discover(
+    parts: Sequence[Part],
+    kinds: Mapping[str, str],
+    *,
+    skip_bad: bool = False,
+    mapped: Mapped = map,
+) -> Looked:
+    """Look at all parts once, and at the texts among their columns once more."""
+    asked = dict(kinds)
+    total: Looked = reduce(add, mapped(lambda part: look(part, asked, skip_bad=skip_bad), parts))
+    texts = [name for name, kind in kinds.items() if total.rows and _is_text(total, name, kind)]
+    if texts:
+        each = list(mapped(lambda part: count_words(part, texts, skip_bad=skip_bad), parts))
+        summaries = dict(total.summaries)
+        for place, name in enumerate(texts):
+            often = sum((words[place] for words in each), Counter())
+            summaries[name] = replace(summaries[name], words=often)
+        total = replace(total, summaries=summaries)
+    return total
+
+
+def _is_text(looked: Looked, name: str, kind: str) -> bool:
+    summary = looked.summaries[name]
+    if kind != "auto":
+        return kind == "text"
+    text = bool(pa.types.is_string(summary.type)) and summary.seen > 0
+    return text and looks_like_text(summary.seen, summary.categories, summary.gaps)
+
+
+def column(looked: Looked, name: str, kind: str) -> Column:
+    """Decide what a column is, as if it had been read at once."""
+    return decide(name, looked.summaries[name], kind)

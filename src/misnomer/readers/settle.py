@@ -1,0 +1,142 @@
+"""What the columns of a text file are, settled by a first pass that adds up over its parts.
+
+The rule is that of ``delimited.typed`` on the whole column: a column is of the first kind in the
+order int, float, float with a comma, date, time that every cell can be read as. "Every" is an
+"and", so the kinds that remain possible can be found batch by batch, in any order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from misnomer.readers.delimited import MISSING
+
+_HEAD = 20  # cells that tell whether a column may hold numbers at all
+_NOTHING = pa.scalar(None, pa.string())
+
+TYPES = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "comma": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.timestamp("us"),
+    "text": pa.string(),
+}
+
+# What else could be said of cells that can be read as the key, and as nothing before it.
+_IMPLIED = {
+    "int": frozenset({"int", "float", "comma"}),
+    "float": frozenset({"float", "comma"}),
+    "comma": frozenset({"comma"}),
+    "date": frozenset({"date", "time"}),
+    "time": frozenset({"time"}),
+}
+_ALL = frozenset(_IMPLIED)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column of text can still be; guesses of consecutive rows add.
+
+    Attributes
+    ----------
+    head : tuple of str or None
+        The first cells, trimmed.
+    possible : frozenset of str
+        The kinds that every cell so far can be read as.
+    numbers : int
+        Cells that are not missing under such a reading.
+    code : bool
+        Whether a whole number begins with a zero.
+
+    Examples
+    --------
+    >>> one, two = guess(pa.array(["1", "NA"])), guess(pa.array(["2.5"]))
+    >>> one.kind(), two.kind(), (one + two).kind()
+    ('int', 'float', 'float')
+    """
+
+    head: tuple[str | None, ...] = ()
+    possible: frozenset[str] = _ALL
+    numbers: int = 0
+    code: bool = False
+
+    def __add__(self, other: Guess) -> Guess:
+        return Guess(
+            (*self.head, *other.head)[:_HEAD],
+            self.possible & other.possible,
+            self.numbers + other.numbers,
+            self.code or other.code,
+        )
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it is text, whatever comes."""
+        full = len(self.head) >= _HEAD
+        return not self.possible or (full and not _plausible(self.head))
+
+    def kind(self, *, decimal_comma: bool = False) -> str:
+        """Name the kind that the column is, if no cell is to come."""
+        if not self.numbers or not _plausible(self.head):
+            return "text"
+        order = [kind for kind in _IMPLIED if kind != "comma" or decimal_comma]
+        found = next((kind for kind in order if kind in self.possible), "text")
+        return "text" if found == "int" and self.code else found
+
+
+def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
+    """Look at some cells; those of a column that is known to be text are not looked at."""
+    if sofar is not None and sofar.hopeless:
+        return Guess(possible=frozenset())
+    trimmed = pc.utf8_trim_whitespace(values)
+    trimmed = pc.if_else(pc.equal(trimmed, ""), _NOTHING, trimmed)
+    head = tuple(trimmed.slice(0, _HEAD).to_pylist())
+    cells = pc.drop_null(_numbers(trimmed))
+    if not len(cells):
+        return Guess(head)
+    if not _plausible(head) and (sofar is None or len(sofar.head) < _HEAD):
+        return Guess(head, frozenset(), len(cells))
+    possible = next((_IMPLIED[kind] for kind in _IMPLIED if _casts(cells, kind)), frozenset())
+    code = "int" in possible and pc.any(pc.match_substring_regex(cells, "^0[0-9]")).as_py()
+    return Guess(head, possible, len(cells), bool(code))
+
+
+def _numbers(trimmed: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), _NOTHING, trimmed)
+
+
+def _casts(cells: pa.Array, kind: str) -> bool:
+    try:
+        _cast(cells, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _cast(cells: pa.Array, kind: str) -> pa.Array:
+    if kind == "comma":
+        cells = pc.replace_substring(cells, ",", ".")
+    return cells.cast(TYPES[kind])
+
+
+def _plausible(head: tuple[str | None, ...]) -> bool:
+    some = [cell for cell in head if cell and cell not in MISSING]
+    return all(any(letter.isdigit() for letter in cell) for cell in some)
+
+
+def settled(values: pa.Array, kind: str) -> pa.Array:
+    """Read cells as what the column is; blanks are missing.
+
+    Examples
+    --------
+    >>> settled(pa.array([" 3", "?", None]), "int").to_pylist()
+    [3, None, None]
+    """
+    trimmed = pc.utf8_trim_whitespace(values)
+    blank = pc.equal(trimmed, "")
+    if kind == "text":
+        return pc.if_else(blank, _NOTHING, values)
+    return _cast(_numbers(pc.if_else(blank, _NOTHING, trimmed)), kind)

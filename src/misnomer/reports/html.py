@@ -1,0 +1,201 @@
+"""The audit as one self-contained page, and as a small summary for notebooks."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from misnomer.reports import figures, wording
+from misnomer.reports.concentration import Spot, by_label, by_value
+from misnomer.reports.confusions import confusions, expected_rows, same_name, true_given
+from misnomer.reports.json import calibration, finite, histogram, parameters
+from misnomer.reports.suspects import Suspect, suspects
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
+
+# A page to be read, not a dump: all rows are in the files beside it.
+_SUSPECTS, _LABELS, _COLUMNS, _WHOLE_MATRIX = 50, 25, 60, 12
+
+
+def to_html(audit: Audit) -> str:
+    """Render the whole report as one page that needs nothing else: no network, no script.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audit.
+
+    Returns
+    -------
+    str
+        The page. Every name and cell in it is escaped.
+    """
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            **_answer(audit),
+            **_matrix(audit),
+            **_doubts(audit),
+            **_places(audit),
+            suspects=[_suspect(one) for one in suspects(audit, _SUSPECTS)],
+            **_method(audit),
+        )
+    )
+
+
+def summary_html(audit: Audit, *, most: int = 5) -> str:
+    """Render a small summary for a notebook: the answer, the verdict and the first suspects."""
+    few = [_suspect(one) for one in suspects(audit, most)]
+    return _environment().get_template("summary.html").render(**_answer(audit), suspects=few)
+
+
+@cache
+def _environment() -> Environment:
+    """Set the templates up: everything is escaped, and a name that is missing is an error."""
+    environment = Environment(
+        loader=PackageLoader("misnomer.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=wording.percent,
+        chance=wording.chance,
+        number=wording.number,
+        whole=wording.whole,
+        weight=wording.weight,
+        shown=wording.shown,
+        plain=_plain,
+    )
+    environment.globals["figures"] = figures
+    return environment
+
+
+def _answer(audit: Audit) -> dict[str, Any]:
+    """Say the verdict, the rate and the counts."""
+    return {
+        "audit": audit,
+        "label": wording.shown(audit.label),
+        "headline": wording.headline(audit),
+        "meaning": wording.MEANINGS[audit.verdict.level],
+        "span": wording.span,
+        "number": wording.number,
+        "interval": figures.interval(audit.error_rate),
+        "flagged": len(audit.ranking),
+    }
+
+
+def _matrix(audit: Audit) -> dict[str, Any]:
+    """Lay out both directions of the matrix, or the largest confusions where it is large."""
+    right, small = same_name(audit), max(audit.matrix.shape) <= _WHOLE_MATRIX
+    back = true_given(audit.matrix, audit.prior)
+    rows = expected_rows(audit.posterior, audit.given, len(audit.labels))
+    cells = {}
+    if small:
+        cells = {"forth": _cells(audit.matrix, right), "back": _cells(back, right)}
+    return {
+        "small": small,
+        "cells": cells,
+        "rows_of": rows,
+        "overview": [] if small else figures.overview(audit.matrix, right),
+        "confusions": confusions(audit, 15 if small else 40),
+    }
+
+
+def _cells(matrix: Any, right: Any) -> list[list[dict[str, Any]]]:
+    """Give each cell its share, its kind and the depth of its color."""
+    depth = np.where(right, matrix, np.sqrt(matrix))
+    return [
+        [
+            {"share": float(matrix[y, z]), "right": bool(right[y, z]), "depth": float(depth[y, z])}
+            for z in range(matrix.shape[1])
+        ]
+        for y in range(matrix.shape[0])
+    ]
+
+
+def _doubts(audit: Audit) -> dict[str, Any]:
+    """Draw how doubtful the rows are, and how far the forecasts hold."""
+    counts, curve = histogram(audit), calibration(audit)
+    return {
+        "histogram": figures.histogram(counts),
+        "counts": finite(counts),
+        "curve": curve,
+        "calibration": None if curve is None else figures.calibration(curve),
+    }
+
+
+def _places(audit: Audit) -> dict[str, Any]:
+    """Say which labels and which values hold more errors than their share."""
+    spots, share = by_label(audit), _true_shares(audit)
+    shown: list[tuple[Spot, Any]] = [(spot, share.get(spot.value)) for spot in spots[:_LABELS]]
+    return {"labels": shown, "more_labels": len(spots) - len(shown), "values": by_value(audit)}
+
+
+def _true_shares(audit: Audit) -> dict[str, Any]:
+    columns = zip(
+        audit.classes,
+        audit.given_share,
+        audit.prior,
+        audit.prior_low,
+        audit.prior_high,
+        strict=True,
+    )
+    return {wording.shown(name): tuple(map(float, rest)) for name, *rest in columns}
+
+
+def _suspect(one: Suspect) -> dict[str, Any]:
+    """Turn the weights of one row into bars around a middle line, in percent of half the width."""
+    terms = one.why.heaviest(8)
+    every = [*terms, ("In all (log-odds)", None, one.why.log_odds)]
+    largest = max(abs(weight) for *_, weight in every)
+    column = float(np.abs(one.why.weights[:1]).sum())
+    # sums of many columns and structural zeros run off the scale: single columns must stay visible
+    reach = max(1.0, min(largest, 4 * column) if column else largest)
+    bars = [
+        {
+            "name": name,
+            "value": value,
+            "weight": weight,
+            "reach": 100 * min(abs(weight) / reach, 1.0),
+            "cut": abs(weight) > reach,
+        }
+        for name, value, weight in every
+    ]
+    return {"row": one, "bars": bars, "against": one.why.against, "towards": one.why.suggested}
+
+
+def _method(audit: Audit) -> dict[str, Any]:
+    """Say what was fitted and how to do it again."""
+    from misnomer.version import __version__
+
+    kinds = Counter(audit.fitted.families.values())
+    seed = audit.classifier.get_params().get("random_state")
+    return {
+        "version": __version__,
+        "tests": dict(audit.verdict.tests),
+        "kinds": sorted(kinds.items()),
+        "families": list(audit.fitted.families.items())[:_COLUMNS],
+        "more_families": max(0, len(audit.fitted.families) - _COLUMNS),
+        "parameters": parameters(audit),
+        "python": f"audit(data, label={audit.label!r}, random_state={seed!r})",
+        "command": f"misnomer audit DATA --label {shlex.quote(wording.shown(audit.label))}",
+    }
+
+
+def _plain(value: Any) -> str:
+    """Write the result of a test: a word, a number, or a short list."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, str | int | float | None):
+        return wording.shown(value, longest=200)
+    return wording.shown(json.dumps(finite(value), ensure_ascii=False), longest=200)

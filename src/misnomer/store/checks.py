@@ -1,0 +1,97 @@
+"""What a file says is believed only after these have looked at it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.table import Column
+
+_KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+class ContradictionError(ValueError):
+    """Something in a file that cannot be."""
+
+
+def array(
+    arrays: dict[str, NDArray[Any]],
+    name: str,
+    shape: tuple[int, ...],
+    kind: type = np.float64,
+    *,
+    finite: bool = True,
+) -> NDArray[Any]:
+    """Take an array of that name, shape and type."""
+    found = arrays[name]
+    if found.dtype != kind or found.shape != shape:
+        raise ContradictionError(f"{name!r} is {found.dtype}{list(found.shape)}, not {list(shape)}")
+    if finite and not np.isfinite(found).all():
+        raise ContradictionError(f"{name!r} holds values that are not finite")
+    return found
+
+
+def shares(values: NDArray[np.float64], name: str) -> None:
+    """Check that some numbers are shares of a whole."""
+    if (values < 0).any() or abs(float(values.sum()) - 1.0) > 1e-6:
+        raise ContradictionError(f"the {name} does not sum to one")
+
+
+def scalars(values: Any) -> list[Any]:
+    """Take a list of strings, numbers and flags."""
+    if not isinstance(values, list) or not all(isinstance(v, str | int | float) for v in values):
+        raise ContradictionError("a list of values holds something else")
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        raise ContradictionError("a list of values holds a number that is not finite")
+    return values
+
+
+def strings(values: Any) -> list[str]:
+    """Take a list of strings."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ContradictionError("a list of names holds something else")
+    return values
+
+
+def names(said: Any) -> NDArray[Any]:
+    """Take the names of classes or labels: all different, of one type."""
+    values, kind = scalars(said["values"]), said["type"]
+    if len(set(values)) < len(values):
+        raise ContradictionError("a class occurs twice")
+    if kind == "str":
+        return np.array(strings(values), dtype=np.str_)
+    wanted = {"bool": bool, "float32": float, "float64": float}.get(kind, int)
+    if kind not in (*_KINDS, "float32", "float64") or any(type(v) is not wanted for v in values):
+        raise ContradictionError("the classes are not of the type they are said to be")
+    return np.array(values, dtype=kind)
+
+
+def number(value: Any) -> int:
+    """Take a whole number, zero or more."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ContradictionError("a size is not a whole number")
+    return value
+
+
+def real(value: Any) -> float:
+    """Take a finite number."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise ContradictionError("a number is not finite")
+    return float(value)
+
+
+def flag(value: Any) -> bool:
+    """Take a yes or no."""
+    if not isinstance(value, bool):
+        raise ContradictionError("a flag is neither yes nor no")
+    return value
+
+
+def statistics(column: Column) -> int:
+    """Count the statistics of a column without making them: a file may claim any width."""
+    if column.kind == "categorical":
+        return len(column.categories)
+    return {"bernoulli": 2, "gaussian": 3, "ignored": 0}.get(column.kind, column.width)

@@ -1,0 +1,124 @@
+"""A fitted classifier <-> model.safetensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.channel import Channel
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.inputs import Naming
+from misnomer.model import Model
+from misnomer.solvers.task import Fit
+from misnomer.store import checks
+from misnomer.store.columns import columns_of, described
+from misnomer.store.container import DamagedError, pack, read_bytes, unpack
+from misnomer.store.writing import write_bytes
+from misnomer.table import Schema
+
+
+def save_model(classifier: NoisyLabelNB, path: str | Path) -> Path:
+    """Write a fitted classifier to a file, all of it or nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> clf = NoisyLabelNB().fit([["a"], ["b"], ["b"]], [0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load_model(save_model(clf, folder + "/model.safetensors"))
+    >>> same.predict([["b"]]).tolist()
+    [1]
+    """
+    return write_bytes(path, model_bytes(classifier))
+
+
+def load_model(path: str | Path) -> NoisyLabelNB:
+    """Read a classifier; refuse a file that is damaged, foreign or newer, in one sentence."""
+    return model_from(read_bytes(path), str(path))
+
+
+def model_bytes(classifier: NoisyLabelNB) -> bytes:
+    """Turn a fitted classifier into bytes."""
+    from misnomer.version import __version__
+
+    model = classifier.model_
+    channel = model.channel
+    arrays: dict[str, NDArray[Any]] = {
+        "prior": model.prior,
+        "weights": model.weights,
+        "channel.matrix": channel.matrix,
+        "channel.free": channel.free.astype(np.uint8),
+        "channel.counts": np.array(channel.counts, np.float64),
+        "history": np.asarray(classifier.history_, np.float64),
+    }
+    about = {
+        "misnomer": __version__,
+        "columns": [described(column) for column in model.schema.columns],
+        "classes": _names(classifier.classes_),
+        "labels": _names(classifier.labels_),
+        "tied": channel.tied,
+        "channel_classes": None if channel.classes is None else _names(np.array(channel.classes)),
+        "channel_labels": None if channel.labels is None else _names(np.array(channel.labels)),
+        "features": int(classifier.n_features_in_),
+        "feature_names": list(getattr(classifier, "feature_names_in_", [])),
+        "passes": int(classifier.n_iter_),
+        "objective": repr(float(classifier.lower_bound_)),
+        "converged": bool(classifier.converged_),
+    }
+    return pack("model", arrays, about)
+
+
+def _names(values: NDArray[Any]) -> dict[str, Any]:
+    kind = "str" if values.dtype.kind in "US" else values.dtype.name
+    return {"type": kind, "values": values.tolist()}
+
+
+def model_from(data: bytes, name: str) -> NoisyLabelNB:
+    """Turn bytes into a fitted classifier; everything is checked before it is believed."""
+    arrays, about = unpack("model", data, name)
+    try:
+        return _classifier(arrays, about)
+    except (ValueError, KeyError, TypeError, OverflowError, AttributeError, MemoryError) as error:
+        why = f" ({error})" if isinstance(error, checks.ContradictionError) else ""
+        raise DamagedError(f"{name}: the model contradicts itself{why}") from None
+
+
+def _classifier(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> NoisyLabelNB:
+    classes, labels = checks.names(about["classes"]), checks.names(about["labels"])
+    columns = columns_of(about["columns"])
+    K, L = len(classes), len(labels)
+    statistics = sum(checks.statistics(column) for column in columns)
+    prior = checks.array(arrays, "prior", (K,))
+    weights = checks.array(arrays, "weights", (K, statistics))
+    channel = _channel(arrays, about, L, K)
+    checks.shares(prior, "prior")
+    model = Model(prior, channel, weights, Schema(columns))
+    classifier = NoisyLabelNB()
+    history = checks.array(arrays, "history", (len(arrays["history"]),), finite=False)
+    fit = Fit(
+        model, float(about["objective"]), tuple(history.tolist()), checks.flag(about["converged"])
+    )
+    classifier._keep(fit, Naming(labels, classes, channel))
+    classifier.n_iter_ = checks.number(about["passes"])
+    classifier.n_features_in_ = checks.number(about["features"])
+    names = checks.strings(about["feature_names"])
+    if names:
+        classifier.feature_names_in_ = np.array(names, dtype=object)
+    return classifier
+
+
+def _channel(arrays: dict[str, NDArray[Any]], about: dict[str, Any], L: int, K: int) -> Channel:
+    matrix = checks.array(arrays, "channel.matrix", (L, K))
+    free = checks.array(arrays, "channel.free", (L, K), np.uint8)
+    counts = checks.array(arrays, "channel.counts", (L, K))
+    if L:
+        for column in matrix.T:
+            checks.shares(column, "channel")
+    if about["tied"] not in ("cells", "classes", "one"):
+        raise checks.ContradictionError("its channel is tied in no known way")
+    said = [about["channel_classes"], about["channel_labels"]]
+    classes, labels = (None if one is None else tuple(checks.names(one).tolist()) for one in said)
+    return Channel(matrix, free.astype(bool), counts, about["tied"], classes, labels)

@@ -1,0 +1,146 @@
+"""The page: as text, and in a real browser where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from misnomer.reports.html import to_html
+from tests.reports.audits import HOSTILE, hostile_audit, large_audit, small_audit
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+class Outline(HTMLParser):
+    """Collect what the page is made of."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def all(self, name):
+        return [attrs for tag, attrs in self.tags if tag == name]
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    return to_html(hostile_audit())
+
+
+def test_it_needs_no_network_and_no_script(hostile):
+    for page in (hostile, to_html(small_audit())):
+        outline = Outline(page)
+        assert not outline.all("script") and not outline.all("img") and not outline.all("iframe")
+        for _, attrs in outline.tags:
+            for name in ("href", "src", "xlink:href", "action"):
+                assert (attrs.get(name) or "#").startswith(("#", "data:"))
+            assert not any(name.startswith("on") for name in attrs)
+        assert not re.search(r"https?://|@import|url\((?!#)", page)
+
+
+def test_every_name_is_shown_as_text(hostile):
+    words = "".join(Outline(hostile).text)
+    assert HOSTILE[0] in words and HOSTILE[1] in words and "{{ 7 * 7 }}" in words
+    assert "two⏎lines" in words and "🦊 fox" in words
+    assert "<i>mind</i> this" in words and "<u>Only</u>" in words and "<b>bold</b>" in words
+    assert "\x1b" not in hostile and "\u202e" not in hostile
+
+
+def test_it_can_be_read_without_seeing_it(hostile):
+    outline = Outline(hostile)
+    assert outline.all("html")[0]["lang"] == "en"
+    assert len(outline.all("h1")) == 1
+    assert len(outline.all("caption")) == len(outline.all("table"))
+    for svg in outline.all("svg"):
+        assert svg.get("aria-label") or svg.get("aria-hidden") == "true"
+    ids = [attrs["id"] for _, attrs in outline.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for link in outline.all("a"):
+        assert link["href"].removeprefix("#") in ids
+    assert all("scope" in attrs for attrs in outline.all("th"))
+
+
+def test_it_says_what_the_audit_says():
+    words = "".join(Outline(to_html(small_audit())).text)
+    for part in (
+        "About 20.7%",
+        "90% interval 15.7% to 25.7%",
+        "P(given | true)",
+        "18.2%",
+        "the numbers can be trusted",
+        "Two starts agreed.",
+        "random_state=0",
+        "misnomer audit DATA --label diagnosis",
+        "fever = yes",
+        "(given label) = cold",
+    ):
+        assert part in words
+
+
+def test_many_classes_stay_small():
+    page = to_html(large_audit())
+    assert len(page.encode()) < 1_000_000
+    assert "Largest confusions" in page and "The matrix from afar" in page
+
+
+def browse(page, tmp_path, *flags):
+    """Open a page in a fresh headless browser; return its DOM and what it wrote to its log."""
+    file, log = tmp_path / "page.html", tmp_path / "net.json"
+    file.write_text(page, encoding="utf-8")
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+         "--no-first-run", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}", f"--log-net-log={log}",
+         "--enable-logging=stderr", "--virtual-time-budget=2000", *flags, "--dump-dom",
+         file.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return done.stdout, done.stderr, log
+
+
+def requested(log):
+    """List the addresses that pages asked the network for (not the browser on its own account)."""
+    raw = log.read_text()
+    try:
+        events = json.loads(raw)["events"]
+    except json.JSONDecodeError:  # the browser was closed in mid-sentence
+        events = json.loads(raw.rstrip().rstrip(",") + "]}")["events"]
+    asked = [event.get("params", {}) for event in events]
+    return [
+        one["url"]
+        for one in asked
+        if str(one.get("url", "")).startswith("http") and "file" in str(one.get("initiator", ""))
+    ]
+
+
+@needs_chromium
+def test_a_browser_has_nothing_to_complain_about(hostile, tmp_path):
+    dom, log, net = browse(hostile, tmp_path)
+    assert "CONSOLE" not in log
+    assert requested(net) == []
+    assert "<script" not in dom and "onerror" not in re.sub(r"&lt;.*?&gt;", "", dom)
+    assert "Label audit of &lt;/title&gt;" in dom
+
+
+@needs_chromium
+def test_a_phone_need_not_scroll_sideways(hostile, tmp_path):
+    (tmp_path / "report.html").write_text(hostile, encoding="utf-8")
+    frame = """<!doctype html><iframe src="report.html" style="width:360px;height:800px;border:0"
+        onload="const page = this.contentDocument.documentElement;
+                document.title = [page.clientWidth, page.scrollWidth]"></iframe>"""
+    dom, _, _ = browse(frame, tmp_path, "--allow-file-access-from-files")
+    room, needed = map(int, re.search(r"<title>(\d+),(\d+)</title>", dom).groups())
+    assert 300 < needed <= room <= 360
