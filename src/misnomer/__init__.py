@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from misnomer.channel import Channel
     from misnomer.classifiers.base import NoisyLabelNB
     from misnomer.classifiers.combined_bayes import BestQuantizer, CombinedBayesTest
+    from misnomer.classifiers.crowd import CrowdNB
     from misnomer.classifiers.networks import NAL, NLNN
     from misnomer.classifiers.papers import (
         INB,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         text_classifier,
     )
     from misnomer.estimate import Estimate
+    from misnomer.knowledge import Knowledge, rows_needed
     from misnomer.metrics import corrected_accuracy, corrected_risk, mislabeling_impact
     from misnomer.simulate import make_noisy_labels
     from misnomer.smoothing import Smoothing, m_estimate
@@ -45,9 +47,11 @@ _HOMES = {
     "BestQuantizer": "classifiers.combined_bayes",
     "Channel": "channel",
     "CombinedBayesTest": "classifiers.combined_bayes",
+    "CrowdNB": "classifiers.crowd",
     "Estimate": "estimate",
     "GaussianMixtureNB": "classifiers.papers",
     "INB": "classifiers.papers",
+    "Knowledge": "knowledge",
     "NAL": "classifiers.networks",
     "NBCCCN": "classifiers.papers",
     "NBCCCNEM": "classifiers.papers",
@@ -67,6 +71,7 @@ _HOMES = {
     "m_estimate_probability": "solvers.cestnik",
     "make_noisy_labels": "simulate",
     "mislabeling_impact": "metrics",
+    "rows_needed": "knowledge",
     "text_classifier": "classifiers.papers",
 }
 
@@ -78,9 +83,11 @@ __all__ = [  # noqa: RUF022 (sorted as Python sorts)
     "BestQuantizer",
     "Channel",
     "CombinedBayesTest",
+    "CrowdNB",
     "Estimate",
     "GaussianMixtureNB",
     "INB",
+    "Knowledge",
     "NAL",
     "NBCCCN",
     "NBCCCNEM",
@@ -101,6 +108,7 @@ __all__ = [  # noqa: RUF022 (sorted as Python sorts)
     "m_estimate_probability",
     "make_noisy_labels",
     "mislabeling_impact",
+    "rows_needed",
     "text_classifier",
 ]
 

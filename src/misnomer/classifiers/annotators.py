@@ -1,0 +1,142 @@
+"""The annotators side by side: what each is worth, and what limits the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from misnomer.solvers.sources import SourcesFit
+from misnomer.solvers.sources_worth import (
+    accuracies,
+    accuracy_intervals,
+    bits,
+    typical_confusions,
+)
+from misnomer.sources import Answers
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorTable:
+    """One entry per annotator, the most informative first.
+
+    Attributes
+    ----------
+    name : (A,) array
+        Who.
+    answers : (A,) array of int
+        How many answers.
+    accuracy, low, high : (A,) arrays
+        P(an answer is right), with its interval (90 %).
+    bits : (A,) array
+        What one answer tells about the true class.
+    confusion : (A,) array of str
+        The most frequent error, in words.
+    """
+
+    name: NDArray[Any]
+    answers: NDArray[np.int64]
+    accuracy: Array
+    low: Array
+    high: Array
+    bits: Array
+    confusion: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: what any frame can be made of."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame."""
+        return pa.table(self.columns()).to_pandas()
+
+    def __str__(self) -> str:
+        """Show the ten best and the number of the others."""
+        lines = [f"{'name':>12} {'answers':>7} {'accuracy':>21} {'bits':>5}  typical confusion"]
+        for j in range(min(len(self), 10)):
+            interval = f"{self.accuracy[j]:.3f} ({self.low[j]:.3f}-{self.high[j]:.3f})"
+            name = str(self.name[j])[:12]
+            lines.append(
+                f"{name:>12} {self.answers[j]:>7} {interval:>21} {self.bits[j]:>5.2f}  "
+                f"{self.confusion[j]}"
+            )
+        if len(self) > 10:
+            lines.append(f"... and {len(self) - 10} more")
+        return "\n".join(lines)
+
+
+def table_of(answers: Answers, fit: SourcesFit, confidence: float = 0.9) -> AnnotatorTable:
+    """Rank the annotators by what one answer of theirs tells."""
+    low, high = accuracy_intervals(answers, fit, confidence)
+    told = bits(fit.prior, fit.channels)
+    pair, how_often = typical_confusions(fit.prior, fit.channels)
+    names = answers.labels
+    confusion = np.array(
+        [
+            f"says {names[given]!s} for {names[true]!s} ({often:.0%})"
+            for (given, true), often in zip(pair, how_often, strict=True)
+        ],
+        dtype=object,
+    )
+    order = np.lexsort((-answers.given, -told))
+    columns = (
+        answers.annotators, answers.given, accuracies(fit.prior, fit.channels), low, high, told,
+        confusion,
+    )  # fmt: skip
+    return AnnotatorTable(*(np.asarray(column)[order] for column in columns))
+
+
+def notes(answers: Answers, fit: SourcesFit) -> tuple[str, ...]:
+    """Say in words what limits the answer: rows without labels, annotators without overlap."""
+    out = []
+    empty = int((answers.asked == 0).sum())
+    if empty:
+        how = "their columns alone" if fit.trust else "the class shares alone"
+        out.append(f"{empty} rows have no answer: their class is guessed from {how}.")
+    lonely = alone(answers)
+    if len(lonely) and len(lonely) == answers.n_annotators:
+        out.append(
+            "No row has two answers: the annotators are compared through the columns only, so "
+            "their error rates rest on the columns telling the classes apart."
+        )
+    elif len(lonely):
+        some = ", ".join(str(answers.annotators[a]) for a in lonely[:5])
+        out.append(
+            f"{len(lonely)} annotators ({some}) never met anybody on a row: their answers count "
+            "with the crowd's usual errors, not their own."
+        )
+    parts = islands(answers)
+    if parts > 1 and len(lonely) < answers.n_annotators:
+        out.append(
+            f"The annotators fall into {parts} circles without a common row: errors are compared "
+            "within a circle, and between circles only through the class shares and the columns."
+        )
+    return tuple(out)
+
+
+def alone(answers: Answers) -> NDArray[np.intp]:
+    """List the annotators all of whose rows nobody else answered."""
+    met = answers.asked[answers.row] > 1
+    shared = np.bincount(answers.annotator, met, minlength=answers.n_annotators)
+    return np.flatnonzero((shared == 0) & (answers.given > 0))
+
+
+def islands(answers: Answers) -> int:
+    """Count the circles of annotators linked by common rows, not counting those alone."""
+    n, A = answers.n_rows, answers.n_annotators
+    link = sparse.csr_array(
+        (np.ones(len(answers)), (answers.row, n + answers.annotator)), shape=(n + A, n + A)
+    )
+    _, part = connected_components(link, directed=False)
+    met = np.setdiff1d(np.flatnonzero(answers.given > 0), alone(answers))
+    return len(np.unique(part[n + met]))

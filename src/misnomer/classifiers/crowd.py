@@ -1,0 +1,233 @@
+"""CrowdNB: learn from the answers of several annotators, or of groups that err in their own way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from misnomer.classifiers import inputs
+from misnomer.classifiers.annotators import notes, table_of
+from misnomer.readers import read, read_like
+from misnomer.smoothing import Smoothing, resolve
+from misnomer.solvers import sources_groups, sources_pairs, sources_worth
+from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
+from misnomer.solvers.sources_channels import STRENGTH
+from misnomer.sources import Answers, absent, from_groups, from_table
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+
+class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Naive Bayes from several labels a row, each annotator with errors of its own.
+
+    Finds the true class of every row together with P(label | true class) of every annotator.
+    Annotators with few answers are held to what is typical of the crowd. The columns join in as
+    far as they help to predict the answers; without columns and with ``strength=0`` this is the
+    method of Dawid and Skene.
+
+    Parameters
+    ----------
+    annotator : {"free", "one"}
+        What is learned of each annotator: all confusions, or one rate of being right.
+    strength : float
+        Virtual answers per class that hold an annotator to its character; 0 for none.
+    smoothing, families
+        Of the columns, as in ``NoisyLabelNB``.
+    max_iter, tol : int, float
+        Stop after so many passes, or when posteriors change less than ``tol`` on average.
+    random_state : int
+        The seed of the folds by which rows are scored.
+
+    Attributes
+    ----------
+    classes_ : array (K,)
+        The classes.
+    consensus_, consensus_error_, consensus_proba_ : arrays (n,), (n,), (n, K)
+        The most probable true class of each row, P(it is wrong), and P(true class).
+    annotators_ : AnnotatorTable
+        Name, answers, accuracy with interval, bits per answer and typical confusion of each.
+    channels_ : array (A, K, K)
+        P(label | true class) of each annotator: given, true.
+    class_prior_ : array (K,)
+        P(true class).
+    trust_ : float
+        The weight that the columns' evidence got: 0 (not used) to 1 (naive Bayes' own).
+    notes_ : tuple of str
+        What limits these answers, in words.
+
+    Examples
+    --------
+    >>> Y = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", None], ["b", "b", "a"]]
+    >>> CrowdNB().fit(None, Y).consensus_.tolist()
+    ['a', 'b', 'a', 'b']
+    """
+
+    def __init__(
+        self,
+        *,
+        annotator: str = "free",
+        strength: float = STRENGTH,
+        smoothing: str | float | Smoothing = "auto",
+        families: str | Mapping[Any, str] = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-5,
+        random_state: int = 0,
+    ) -> None:
+        self.annotator = annotator
+        self.strength = strength
+        self.smoothing = smoothing
+        self.families = families
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        answers: Answers | None = None,
+        noise_groups: Any = None,
+        truth: Any = None,
+    ) -> Self:
+        """Learn from rows and what was said about them.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or None, (n, d)
+            The rows' columns; None to use the answers alone.
+        Y : (n, A) table, or (n,) labels with ``noise_groups``
+            A column per annotator; a missing cell was not asked.
+        answers : Answers, optional
+            The same as a sparse list, in place of Y.
+        noise_groups : array (n,), optional
+            The group of each row; each group errs in its own way.
+        truth : array (n,), optional
+            The true class of the rows where it is known, missing elsewhere.
+
+        Returns
+        -------
+        self : CrowdNB
+            The fitted classifier.
+        """
+        said = _answers(Y, answers, noise_groups)
+        self._check(said)
+        schema, batch = None, None
+        if X is not None:
+            X = inputs.checked_table(self, X, reset=True)
+            if X.shape[0] != said.n_rows:
+                raise ValueError(f"X has {X.shape[0]} rows but the answers are of {said.n_rows}")
+            schema, blocks = read(X, self.families)
+            batch = Batch(blocks, np.full(said.n_rows, said.n_labels, np.int32))
+        task = SourcesTask(
+            said, schema, batch, _truth(truth, said), self.annotator, float(self.strength),
+            resolve(self.smoothing), self.max_iter, self.tol, self.random_state,
+        )  # fmt: skip
+        self._keep(said, learn_sources(task))
+        return self
+
+    def _check(self, said: Answers) -> None:
+        if self.annotator not in ("free", "one"):
+            raise ValueError(f'annotator must be "free" or "one", not {self.annotator!r}')
+        if not self.strength >= 0:
+            raise ValueError(f"strength is a number of virtual answers, not {self.strength}")
+        if said.n_labels < 2:
+            what = "no answer at all" if not len(said) else f"one class only ({said.labels[0]!s})"
+            raise ValueError(f"the answers hold {what}: a classifier needs at least two classes")
+
+    def _keep(self, said: Answers, fit: SourcesFit) -> None:
+        self.answers_, self.fit_, self.classes_ = said, fit, said.labels
+        self.model_, self.trust_, self.channels_ = fit.model, fit.trust, fit.channels
+        self.class_prior_, self.consensus_proba_ = fit.prior, fit.share
+        self.consensus_ = self.classes_[fit.share.argmax(axis=1)]
+        self.consensus_error_ = 1.0 - fit.share.max(axis=1)
+        self.annotators_ = table_of(said, fit)
+        self.notes_ = notes(said, fit)
+        self.n_iter_, self.converged_ = fit.passes, fit.converged
+        if not fit.converged:
+            warnings.warn(
+                f"the search has not converged after {fit.passes} passes: raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def predict_proba(self, X: Any) -> Array:
+        """Compute P(true class | columns) of new rows, (n, K)."""
+        check_is_fitted(self)
+        if self.model_ is None:
+            raise ValueError("fitted without columns: only consensus_ is known, not new rows")
+        X = inputs.checked_table(self, X, reset=False)
+        blocks = read_like(X, self.model_.schema)
+        return self.model_.posterior(Batch(blocks, np.full(X.shape[0], len(self.classes_), "i4")))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Name the most probable true class of new rows."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def ask_next(self, n: int = 10, *, each: int | None = None) -> list[sources_worth.Question]:
+        """List the n questions (row, annotator) whose answer should tell most, in bits.
+
+        With ``each``, nobody gets more than so many of them.
+        """
+        check_is_fitted(self)
+        return sources_worth.ask_next(self.answers_, self.fit_, n, each=each)
+
+    def colluding(self, *, level: float = 0.05) -> list[sources_pairs.Pair]:
+        """List the pairs of annotators who agree more than their channels explain."""
+        check_is_fitted(self)
+        return sources_pairs.colluding(self.answers_, self.fit_, level=level)
+
+    def groups_differ(self, *, draws: int = 99) -> sources_groups.GroupTest:
+        """Test whether the groups (or annotators without overlap) differ in their errors at all."""
+        check_is_fitted(self)
+        if (self.answers_.asked > 1).any():
+            raise ValueError("rows have several answers: compare the annotators in annotators_")
+        return sources_groups.groups_differ(
+            self.answers_, self.fit_, draws=draws, seed=self.random_state
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _answers(Y: Any, answers: Answers | None, noise_groups: Any) -> Answers:
+    """Take the answers in whichever form they came."""
+    if answers is not None:
+        if Y is not None:
+            raise ValueError("give the labels as Y or as answers, not both")
+        return answers
+    if Y is None:
+        raise ValueError("CrowdNB requires y to be passed: a table of labels, or answers=")
+    return from_table(Y) if noise_groups is None else from_groups(Y, noise_groups)
+
+
+def _truth(truth: Any, said: Answers) -> NDArray[np.int32] | None:
+    """Number the known true classes; -1 where there is none."""
+    if truth is None:
+        return None
+    known = np.asarray(truth, dtype=object)
+    if known.shape != (said.n_rows,):
+        raise ValueError(f"truth must have one entry per row ({said.n_rows}), not {known.shape}")
+    places = {name: place for place, name in enumerate(said.labels.tolist())}
+    gaps = absent(known)
+    strange = [i for i in np.flatnonzero(~gaps) if known[i] not in places]
+    if strange:
+        raise ValueError(
+            f"row {strange[0]} is said to be {known[strange[0]]!s} in truth, "
+            f"which is not one of the classes {', '.join(map(str, said.labels[:8]))}"
+        )
+    return np.array([-1 if gap else places[name] for name, gap in zip(known, gaps, strict=True)],
+                    np.int32)  # fmt: skip

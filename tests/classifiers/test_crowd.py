@@ -1,0 +1,114 @@
+"""CrowdNB: the face of several annotators and of groups, and what it says of bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from misnomer.classifiers.crowd import CrowdNB
+from misnomer.sources import from_long, from_table
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    z = rng.integers(3, size=300)
+    X = rng.normal(0, 1.5, (3, 4))[z] + rng.normal(size=(300, 4))
+    level = np.array([0.95, 0.85, 0.7, 0.6, 0.34])
+    right = rng.random((300, 5)) < level
+    Y = np.where(right, z[:, None], (z[:, None] + rng.integers(1, 3, (300, 5))) % 3)
+    table = np.array(["cat", "dog", "owl"], dtype=object)[Y]
+    table[rng.random((300, 5)) < 0.3] = None
+    return X, table, np.array(["cat", "dog", "owl"])[z], level
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    X, table, _, _ = data
+    return CrowdNB().fit(X, pd.DataFrame(table, columns=list("abcde")))
+
+
+def test_the_consensus_beats_the_vote_and_predicts_new_rows(data, fitted):
+    X, table, z, _ = data
+    votes = from_table(table).votes()
+    vote = np.array(["cat", "dog", "owl"])[votes.argmax(axis=1)]
+    assert np.mean(fitted.consensus_ == z) > np.mean(vote == z) + 0.03
+    assert np.mean(fitted.predict(X) == z) > 0.75
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+    wrong = fitted.consensus_ != z
+    assert fitted.consensus_error_[wrong].mean() > 3 * fitted.consensus_error_[~wrong].mean()
+
+
+def test_the_annotators_are_ranked_with_intervals(data, fitted):
+    table = fitted.annotators_
+    assert table.name.tolist() == ["a", "b", "c", "d", "e"]
+    assert np.all(np.diff(table.bits) <= 0)
+    inside = (table.low <= data[3]) & (data[3] <= table.high)
+    assert inside.sum() >= 4
+    assert "says" in table.confusion[0]
+    assert list(table.to_pandas().columns) == list(table.columns())
+    shown = str(table).splitlines()
+    assert len(shown) == 6
+    assert shown[1].split()[0] == "a"
+
+
+def test_answers_in_any_form_give_the_same_consensus(data):
+    _, table, _, _ = data
+    said = from_table(table)
+    listed = from_long(said.row, said.annotator, said.labels[said.label], n_rows=300)
+    one, two = CrowdNB().fit(None, table), CrowdNB().fit(None, answers=listed)
+    np.testing.assert_array_equal(one.consensus_, two.consensus_)
+
+
+def test_groups_go_through_the_same_door(data):
+    X, table, z, _ = data
+    y = np.where(np.arange(300) % 5 == 0, np.roll(z, 1), z)
+    fit = CrowdNB().fit(X, y, noise_groups=np.arange(300) % 2)
+    assert fit.channels_.shape == (2, 3, 3)
+    assert any("No row has two answers" in note for note in fit.notes_)
+    assert fit.groups_differ(draws=9).p_value >= 0.1
+    with pytest.raises(ValueError, match="several answers"):
+        CrowdNB().fit(X, table).groups_differ()
+
+
+def test_what_limits_the_answer_is_said():
+    table = [["x", "x", None], ["y", "y", None], [None, None, "x"], [None, None, None]]
+    fit = CrowdNB().fit(None, table)
+    assert any("1 rows have no answer" in note for note in fit.notes_)
+    assert any("(2) never met anybody" in note for note in fit.notes_)
+    circles = [["x", "x", None, None], ["y", "x", None, None], [None, None, "x", "y"]]
+    assert any("2 circles" in note for note in CrowdNB().fit(None, circles).notes_)
+
+
+def test_one_answer_is_fine():
+    said = from_long([0, 0, 1, 1, 1], ["a", "b", "a", "b", "c"], list("xxyyy"))
+    fit = CrowdNB().fit(None, answers=said)
+    assert fit.consensus_.tolist() == ["x", "y"]
+    assert dict(zip(fit.annotators_.name, fit.annotators_.answers, strict=True))["c"] == 1
+
+
+def test_truth_is_taken_as_given(data):
+    _, table, z, _ = data
+    truth = np.where(np.arange(300) < 100, z, None)
+    fit = CrowdNB().fit(None, table, truth=truth)
+    assert (fit.consensus_[:100] == z[:100]).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda c, X, Y: c.fit(X[:5], Y), "X has 5 rows but the answers are of 300"),
+        (lambda c, X, Y: c.fit(X, None), "requires y"),
+        (lambda c, X, Y: c.fit(X, Y, answers=from_table(Y)), "not both"),
+        (lambda c, X, Y: c.fit(None, [["x", "x"]]), "one class only"),
+        (lambda c, X, Y: c.fit(None, [[None, None]]), "no answer at all"),
+        (lambda c, X, Y: c.fit(None, Y, truth=["emu"] + [None] * 299), "emu in truth"),
+        (lambda c, X, Y: c.fit(None, Y, truth=["cat"]), "one entry per row"),
+        (lambda c, X, Y: c.fit(X, Y[:, 0], noise_groups=np.arange(300)), "a group of its own"),
+        (lambda c, X, Y: CrowdNB(annotator="two").fit(X, Y), '"free" or "one"'),
+        (lambda c, X, Y: CrowdNB(strength=-1).fit(X, Y), "virtual answers"),
+        (lambda c, X, Y: CrowdNB().fit(None, Y).predict(X), "without columns"),
+    ],
+)
+def test_bad_input_gets_a_sentence(data, call, words):
+    with pytest.raises(ValueError, match=words):
+        call(CrowdNB(), data[0], data[1])
