@@ -26,7 +26,7 @@ class Evidence:
     terms : (J, K) array
         What each of them adds to the log joint of each class.
     prior : (K,) array
-        log P(class).
+        log P(class), and the bias where the model has one.
     label : (K,) array
         log P(given label | class): the given label's own weight (0 without a label).
     """

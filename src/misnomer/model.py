@@ -40,17 +40,37 @@ class Model:
         Natural parameters: how much each statistic of a row speaks for each class.
     schema : Schema
         What the statistics are.
+    bias : (K,) array, optional
+        What a solver that fits the labels, not the columns, adds to the log prior: naive Bayes
+        needs none, since its weights are densities.
     """
 
     prior: Array
     channel: Channel
     weights: Array
     schema: Schema
+    bias: Array | None = None
+
+    @property
+    def intercept(self) -> Array:
+        """The terms that depend on nothing but the class, (K,)."""
+        base = log(self.prior)
+        return base if self.bias is None else base + self.bias
+
+    @property
+    def table(self) -> Array:
+        """Intercept and label evidence of every code that a row can have, (R, K)."""
+        table = self.channel.table(self.prior)
+        return table if self.bias is None else table + self.bias
+
+    def with_shares(self, shares: Array) -> Model:
+        """State the true class shares as the prior; what the intercept holds beyond is bias."""
+        return replace(self, prior=shares, bias=self.intercept - log(shares))
 
     def log_joint(self, batch: Batch) -> Array:
         """Compute log P(z, x, y) of every row and class, (n, K): the equation above."""
         evidence: Array = kernels.scores(batch.blocks, self.weights, len(batch))
-        return evidence + self.channel.table(self.prior)[batch.given]
+        return evidence + self.table[batch.given]
 
     def posterior(self, batch: Batch) -> Array:
         """Compute P(true class | x, y), (n, K); rows without a label are classified by x alone."""
@@ -70,8 +90,9 @@ class Model:
 
     def expect(self, batch: Batch) -> Stats:
         """Share the rows out by their posterior and add up (the E-step of EM)."""
-        table = self.channel.table(self.prior)
-        return Stats(*kernels.expect(batch.blocks, self.weights, table, batch.given, batch.weight))
+        return Stats(
+            *kernels.expect(batch.blocks, self.weights, self.table, batch.given, batch.weight)
+        )
 
     def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> Model:
         """Find the model that explains the sums best, virtual examples included (the M-step)."""
@@ -94,9 +115,9 @@ class Model:
 
     def evidence(self, batch: Batch) -> list[Evidence]:
         """Say which columns speak for which class, row by row: the terms of the equation."""
-        prior = log(self.prior)
-        label = self.channel.table(self.prior)[batch.given] - prior
-        return weigh(self.schema, self.weights, batch, prior, label)
+        intercept = self.intercept
+        label = self.table[batch.given] - intercept
+        return weigh(self.schema, self.weights, batch, intercept, label)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Batch, NDArray[np.intp]]:
         """Draw rows with their given labels, and their true classes."""

@@ -31,7 +31,7 @@ class Network(Model):
         """Compute log P(z, y | x) up to a term free of z, (n, K)."""
         nothing = upward(self.layers[1][None, :], self.layers)[-1]
         scores = forward(batch, self.layers)[-1] - nothing
-        return scores + self.channel.table(self.prior)[batch.given]
+        return scores + self.table[batch.given]
 
     def evidence(self, batch: Batch) -> list[Evidence]:
         """Refuse: hidden layers mix the columns."""

@@ -45,6 +45,8 @@ def model_bytes(classifier: NoisyLabelNB) -> bytes:
     from misnomer.version import __version__
 
     model = classifier.model_
+    if type(model) is not Model:
+        raise ValueError(f"a {type(model).__name__} with hidden layers cannot be kept in a file")
     channel = model.channel
     arrays: dict[str, NDArray[Any]] = {
         "prior": model.prior,
@@ -54,6 +56,8 @@ def model_bytes(classifier: NoisyLabelNB) -> bytes:
         "channel.counts": np.array(channel.counts, np.float64),
         "history": np.asarray(classifier.history_, np.float64),
     }
+    if model.bias is not None:
+        arrays["bias"] = model.bias
     about = {
         "misnomer": __version__,
         "columns": [described(column) for column in model.schema.columns],
@@ -95,7 +99,8 @@ def _classifier(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Noisy
     weights = checks.array(arrays, "weights", (K, statistics))
     channel = _channel(arrays, about, L, K)
     checks.shares(prior, "prior")
-    model = Model(prior, channel, weights, Schema(columns))
+    bias = checks.array(arrays, "bias", (K,)) if "bias" in arrays else None
+    model = Model(prior, channel, weights, Schema(columns), bias)
     classifier = NoisyLabelNB()
     history = checks.array(arrays, "history", (len(arrays["history"]),), finite=False)
     fit = Fit(
