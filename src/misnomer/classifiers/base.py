@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -180,6 +181,9 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, fit: Fit, naming: inputs.Naming) -> None:
         model = fit.model
+        if "class_shares" in fit.details and model.bias is None:
+            model = model.with_shares(fit.details["class_shares"])
+            fit = replace(fit, model=model)
         self.model_, self._naming = model, naming
         self.classes_, self.labels_ = naming.classes, naming.labels
         self.class_prior_, self.noise_matrix_ = model.prior, model.channel.matrix
