@@ -47,7 +47,14 @@ def mixture(task: Task, variance: float = 1.0, shares: bool = False) -> Fit:
     for _ in range(task.n_init):
         seed, virtual = random_start(task, rng)
         means = _first_means(task, rng)
-        start = KnownVariance(seed.prior, task.channel, seed.weights, task.schema, variance, shares)
+        start = KnownVariance(
+            seed.prior,
+            task.channel,
+            seed.weights,
+            task.schema,
+            variance=variance,
+            shares=shares,
+        )
         start = start.maximise(Stats(np.eye(len(seed.prior)), means), virtual)
         fits.append(climb(task, start, virtual, accelerate=False))
     return max(fits, key=lambda fit: fit.objective)

@@ -12,6 +12,7 @@ from misnomer.channel import Channel
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.inputs import Naming
 from misnomer.model import Model
+from misnomer.solvers.conditional_network import Network
 from misnomer.solvers.task import Fit
 from misnomer.store import checks
 from misnomer.store.columns import columns_of, described
@@ -45,8 +46,8 @@ def model_bytes(classifier: NoisyLabelNB) -> bytes:
     from misnomer.version import __version__
 
     model = classifier.model_
-    if type(model) is not Model:
-        raise ValueError(f"a {type(model).__name__} with hidden layers cannot be kept in a file")
+    if isinstance(model, Network):
+        raise ValueError("a network with hidden layers cannot be kept in a file")
     channel = model.channel
     arrays: dict[str, NDArray[Any]] = {
         "prior": model.prior,
