@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-from misnomer.kernels.reference import accumulate, expect, scores, tally
+from misnomer.kernels import reference
+from misnomer.kernels.threads import using
 
-__all__ = ["accumulate", "expect", "scores", "tally", "using"]
+__all__ = ["accumulate", "backend", "expect", "presence", "scores", "tally", "using"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_SLOW = (
+    "the compiled part of misnomer is not installed, so NumPy does its work: the same answers, "
+    "several times slower; install a C++ compiler and reinstall misnomer to change that"
+)
+_said = False
 
 
-@contextmanager
-def using(*, threads: int) -> Iterator[None]:
-    """Let the kernels use so many threads."""
-    yield
+def _said_once(kernel: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Warn at the first use of a NumPy kernel, and never again."""
+
+    @wraps(kernel)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        global _said
+        if not _said:
+            _said = True
+            warnings.warn(_SLOW, RuntimeWarning, stacklevel=2)
+        return kernel(*args, **kwargs)
+
+    return wrapped
+
+
+try:
+    from misnomer.kernels.compiled import accumulate, backend, expect, presence, scores, tally
+except ImportError:
+    accumulate = _said_once(reference.accumulate)
+    expect = _said_once(reference.expect)
+    presence = reference.presence
+    scores = _said_once(reference.scores)
+    tally = _said_once(reference.tally)
+
+    def backend() -> str:
+        """Name what does the work: NumPy."""
+        return "numpy"

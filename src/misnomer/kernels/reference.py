@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +128,21 @@ def expect(
     joint = np.zeros_like(table)
     np.add.at(joint, codes, share)
     return joint, accumulate(blocks, share), float(value @ height)
+
+
+def presence(codes: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
+    """Find which values occur in each column of uint8 (or uint16) codes: (d, 256) or (d, 65536).
+
+    Examples
+    --------
+    >>> seen = presence(np.array([[0, 7], [2, 7]], np.uint8))
+    >>> [np.flatnonzero(column).tolist() for column in seen]
+    [[0, 2], [7]]
+    """
+    seen = np.zeros((codes.shape[1], 1 << (8 * codes.itemsize)), np.bool_)
+    for column, values in zip(seen, codes.T, strict=True):
+        column[values] = True
+    return seen
 
 
 def softmax(scores: Array) -> tuple[Array, Array]:

@@ -1,0 +1,224 @@
+// Sparse counts of words: a row's evidence is a weighted sum of the rows of its words.
+#pragma once
+
+#include <cmath>
+
+#include "kernels.hpp"
+#include "lanes.hpp"
+#include "widths.hpp"
+
+namespace misnomer {
+namespace MISNOMER_VARIANT {
+namespace {
+
+#ifndef MISNOMER_AHEAD
+#define MISNOMER_AHEAD 24
+#endif
+constexpr int ahead = MISNOMER_AHEAD;  // words whose table rows are fetched in advance
+
+#define OPAQUE(x) asm("" : "+r"(x))
+template <class Value>
+void widen(const void *data, Index from, Index size, double *count) {
+    const Value *values = static_cast<const Value *>(data) + from;
+    for (Index i = 0; i < size; ++i) count[i] = static_cast<double>(values[i]);
+}
+
+// The counts from the given one on, as they are or as a copy in `space`.
+const double *counts_from(const Words &block, Index from, Index size, double *space) {
+    switch (block.number) {
+        case Number::f64: return static_cast<const double *>(block.data) + from;
+        case Number::f32: widen<float>(block.data, from, size, space); break;
+        case Number::i64: widen<std::int64_t>(block.data, from, size, space); break;
+        case Number::u64: widen<std::uint64_t>(block.data, from, size, space); break;
+        case Number::i32: widen<std::int32_t>(block.data, from, size, space); break;
+        case Number::u32: widen<std::uint32_t>(block.data, from, size, space); break;
+        case Number::i16: widen<std::int16_t>(block.data, from, size, space); break;
+        case Number::u16: widen<std::uint16_t>(block.data, from, size, space); break;
+        case Number::i8: widen<std::int8_t>(block.data, from, size, space); break;
+        case Number::u8: widen<std::uint8_t>(block.data, from, size, space); break;
+    }
+    return space;
+}
+
+template <class Word>
+inline Index start_of(const Words &block, Index row) {
+    return static_cast<Index>(static_cast<const Word *>(block.starts)[row]);
+}
+
+// Whether every word of these rows has a row in the table.
+template <class Word>
+bool within(const Words &block, Index first, Index rows) {
+    const Word *word = static_cast<const Word *>(block.indices);
+    Word highest = 0;
+    const Index end = start_of<Word>(block, first + rows);
+    for (Index i = start_of<Word>(block, first); i < end; ++i)
+        highest = word[i] > highest ? word[i] : highest;
+    return highest < static_cast<Word>(block.columns) || end == start_of<Word>(block, first);
+}
+
+// Some words of a row, and how many more are stored behind them.
+template <class Word>
+struct Piece {
+    const Word *word;
+    const double *count;
+    Index size, behind;
+
+    // The words that come `ahead` words later; near the end of all words, the same words.
+    const Word *later() const { return behind >= ahead ? word + ahead : word; }
+};
+
+template <class Word, class Body>
+inline void each_piece(const Words &block, Index row, Scratch &scratch, const Body &body) {
+    const Index end = start_of<Word>(block, row + 1);
+    for (Index from = start_of<Word>(block, row); from < end; from += word_piece) {
+        const Index size = end - from < word_piece ? end - from : word_piece;
+        body(Piece<Word>{static_cast<const Word *>(block.indices) + from,
+                         counts_from(block, from, size, scratch.count), size,
+                         block.cells - from - size});
+    }
+}
+
+template <int Width, class Word>
+inline void weigh_words(const double *weights, int stride_, const Piece<Word> &piece,
+                        double *scores) {
+    const std::size_t stride = stride_;
+    Lanes value[Width];
+    for (int v = 0; v < Width; ++v) value[v] = load(scores + v * lanes);
+    const Word *later = piece.later();
+    for (Index i = 0; i < piece.size; ++i) {
+        const double *soon = weights + later[i] * stride;
+        OPAQUE(soon);
+        prefetch(soon, 8 * Width * lanes);
+        const double *row = weights + piece.word[i] * stride;
+        OPAQUE(row);
+        for (int v = 0; v < Width; ++v) value[v] += piece.count[i] * load(row + v * lanes);
+    }
+    for (int v = 0; v < Width; ++v) store(scores + v * lanes, value[v]);
+}
+
+template <int Width, class Word>
+inline void share_words(double *sums, int stride, const Piece<Word> &piece, const double *share) {
+    Lanes value[Width];
+    for (int v = 0; v < Width; ++v) value[v] = load(share + v * lanes);
+    const Word *later = piece.later();
+    for (Index i = 0; i < piece.size; ++i) {
+        const double *soon = sums + later[i] * std::size_t(stride);
+        OPAQUE(soon);
+        prefetch(soon, 8 * Width * lanes);
+        double *row = sums + piece.word[i] * std::size_t(stride);
+        OPAQUE(row);
+        for (int v = 0; v < Width; ++v)
+            store(row + v * lanes, load(row + v * lanes) + piece.count[i] * value[v]);
+    }
+}
+
+// The same for some classes only: share[i] is that of the class at sums[shift[i]].
+template <int Classes, class Word>
+inline void give_words(double *sums, std::size_t stride, const Piece<Word> &piece,
+                       const int *shift, const double *share) {
+    const Word *later = piece.later();
+    for (Index i = 0; i < piece.size; ++i) {
+        double *row = sums + piece.word[i] * stride;
+        const double *soon = sums + later[i] * stride;
+        for (int k = 0; k < Classes; ++k) prefetch(soon + shift[k], 8);
+        for (int k = 0; k < Classes; ++k) row[shift[k]] += piece.count[i] * share[k];
+    }
+}
+
+template <class Word>
+void give_words(double *sums, std::size_t stride, const Piece<Word> &piece, const int *shift,
+                const double *share, int classes) {
+    for (; classes > 2; classes -= 2, shift += 2, share += 2)
+        give_words<2>(sums, stride, piece, shift, share);
+    if (classes == 2) give_words<2>(sums, stride, piece, shift, share);
+    if (classes == 1) give_words<1>(sums, stride, piece, shift, share);
+}
+
+template <class Word>
+void score_words(const Call &call, const Words &block, Index first, Index rows,
+                 Scratch &scratch) {
+    for (Index row = 0; row < rows; ++row)
+        each_piece<Word>(block, first + row, scratch, [&](const Piece<Word> &piece) {
+            by_width(call.stride, [&](auto width, int shift) {
+                weigh_words<width>(block.weights + shift, call.stride, piece,
+                                   scratch.scores + row * call.stride + shift);
+            });
+        });
+}
+
+// Collect the classes that take part. Those with less than 2^-60 of the largest share add less
+// to the sum over classes than its last bit.
+inline int taking_part(const double *share, int classes, int *shift, double *part) {
+    double most = 0.0;
+    for (int k = 0; k < classes; ++k) most = share[k] > most ? share[k] : most;
+    const double least = most / (std::uint64_t{1} << 60);
+    int number = 0;
+    for (int k = 0; k < classes; ++k) {
+        shift[number] = k;
+        part[number] = share[k];
+        number += share[k] > least;
+    }
+    return number;
+}
+
+template <class Word>
+void add_words(const Call &call, const Words &block, Index first, Index rows, Scratch &scratch,
+               double *sums) {
+    for (Index row = 0; row < rows; ++row) {
+        const double *share = scratch.scores + row * call.stride;
+        const int number = taking_part(share, call.classes, scratch.shift, scratch.part);
+        each_piece<Word>(block, first + row, scratch, [&](const Piece<Word> &piece) {
+            if (number * lanes <= call.stride)
+                return give_words(sums, call.stride, piece, scratch.shift, scratch.part, number);
+            by_width(call.stride, [&](auto width, int shift) {
+                share_words<width>(sums + shift, call.stride, piece, share + shift);
+            });
+        });
+    }
+}
+
+template <class Word>
+void tally_words(const Call &call, const Words &block, Index first, Index rows, Scratch &scratch,
+                 double *sums) {
+    for (Index row = first; row < first + rows; ++row) {
+        if (call.codes[row] < 0) continue;
+        const double weight = call.weight ? call.weight[row] : 1.0;
+        double *own = sums + call.codes[row] * block.columns;
+        each_piece<Word>(block, row, scratch, [&](const Piece<Word> &piece) {
+            const int shift = 0;
+            give_words<1>(own, 1, piece, &shift, &weight);
+        });
+    }
+}
+
+void read_words(const Call &call, Index first, Index rows, Scratch &scratch) {
+    for (int b = 0; b < call.n_words; ++b)
+        scratch.stray_word |=
+            !(call.words[b].wide ? within<std::uint64_t> : within<std::uint32_t>)(
+                call.words[b], first, rows);
+}
+
+void score_words(const Call &call, Index first, Index rows, Scratch &scratch) {
+    if (scratch.stray_word) return;
+    for (int b = 0; b < call.n_words; ++b)
+        (call.words[b].wide ? score_words<std::uint64_t> : score_words<std::uint32_t>)(
+            call, call.words[b], first, rows, scratch);
+}
+
+void add_words(const Call &call, Index first, Index rows, Scratch &scratch, double *sums) {
+    if (scratch.stray_word) return;
+    for (int b = 0; b < call.n_words; ++b)
+        (call.words[b].wide ? add_words<std::uint64_t> : add_words<std::uint32_t>)(
+            call, call.words[b], first, rows, scratch, sums + call.words[b].sums);
+}
+
+void tally_words(const Call &call, Index first, Index rows, Scratch &scratch, double *sums) {
+    if (scratch.stray_word) return;
+    for (int b = 0; b < call.n_words; ++b)
+        (call.words[b].wide ? tally_words<std::uint64_t> : tally_words<std::uint32_t>)(
+            call, call.words[b], first, rows, scratch, sums + call.words[b].sums);
+}
+
+}  // namespace
+}  // namespace MISNOMER_VARIANT
+}  // namespace misnomer
