@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from misnomer import kernels
 from misnomer.families.categorical import code_type
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
 from misnomer.readers.columns import FEW, check_counts
@@ -18,16 +19,22 @@ _PIECE = 1 << 16  # rows checked at a time
 
 def infer_dense(X: NDArray[Any], names: list[str], kinds: list[str]) -> Schema:
     """Decide what each column of a numeric array is."""
-    columns = [_infer(name, X[:, j], kinds[j]) for j, name in enumerate(names)]
+    asked = (
+        range(len(names))
+        if X.dtype.kind in "iub"
+        else [j for j, kind in enumerate(kinds) if kind == "categorical"]
+    )
+    found = _distinct(X, [j for j in asked if kinds[j] in ("auto", "categorical")])
+    columns = [_infer(name, X[:, j], kinds[j], found.get(j)) for j, name in enumerate(names)]
     return Schema(tuple(columns))
 
 
-def _infer(name: str, values: NDArray[Any], kind: str) -> Column:
+def _infer(name: str, values: NDArray[Any], kind: str, distinct: NDArray[Any] | None) -> Column:
     if kind == "auto":
-        few = values.dtype.kind in "iub" and len(_distinct(values)) <= FEW
+        few = distinct is not None and len(distinct) <= FEW
         kind = "categorical" if few else "gaussian"
-    if kind == "categorical":
-        return Column(name, kind, categories=tuple(_distinct(values).tolist()))
+    if kind == "categorical" and distinct is not None:
+        return Column(name, kind, categories=tuple(distinct.tolist()))
     if kind == "bernoulli":
         return Column(name, kind, categories=(0, 1))
     if kind == "gaussian":
@@ -39,12 +46,13 @@ def _infer(name: str, values: NDArray[Any], kind: str) -> Column:
     return Column(name, kind)
 
 
-def _distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Find the distinct values, sorted; small integers by counting."""
-    if values.dtype == np.uint8:
-        return np.flatnonzero(np.bincount(values, minlength=1)).astype(np.uint8)
-    found = np.unique(values)
-    return found[~np.isnan(found)] if values.dtype.kind == "f" else found
+def _distinct(X: NDArray[Any], columns: list[int]) -> dict[int, NDArray[Any]]:
+    """Find the distinct values of some columns, sorted; small integers in one pass."""
+    if X.dtype in (np.uint8, np.bool_) and columns:
+        seen = kernels.presence(np.ascontiguousarray(X.view(np.uint8)))
+        return {j: np.flatnonzero(seen[j]).astype(X.dtype) for j in columns}
+    found = {j: np.unique(X[:, j]) for j in columns}
+    return {j: v[~np.isnan(v)] if v.dtype.kind == "f" else v for j, v in found.items()}
 
 
 def dense_block(X: NDArray[Any], schema: Schema, group: Group) -> Block:
