@@ -64,6 +64,16 @@ inline double sum(const Lanes &value) {
         return sum<First, Size / 2>(value) + sum<First + Size / 2, Size / 2>(value);
 }
 
+// Keep an address in a register, not as a sum that every use of it computes again.
+template <class Pointer>
+inline void hold(Pointer &address) {
+#if defined(__GNUC__) || defined(__clang__)
+    asm("" : "+r"(address));
+#else
+    (void)address;
+#endif
+}
+
 // Ask for memory that is needed soon.
 inline void prefetch(const void *from, Index bytes) {
 #if defined(__GNUC__) || defined(__clang__)

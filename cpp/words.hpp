@@ -11,12 +11,8 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
-#ifndef MISNOMER_AHEAD
-#define MISNOMER_AHEAD 24
-#endif
-constexpr int ahead = MISNOMER_AHEAD;  // words whose table rows are fetched in advance
+constexpr int ahead = 24;  // how many words in advance a word's table row is fetched
 
-#define OPAQUE(x) asm("" : "+r"(x))
 template <class Value>
 void widen(const void *data, Index from, Index size, double *count) {
     const Value *values = static_cast<const Value *>(data) + from;
@@ -79,34 +75,34 @@ inline void each_piece(const Words &block, Index row, Scratch &scratch, const Bo
 }
 
 template <int Width, class Word>
-inline void weigh_words(const double *weights, int stride_, const Piece<Word> &piece,
+inline void weigh_words(const double *weights, std::size_t stride, const Piece<Word> &piece,
                         double *scores) {
-    const std::size_t stride = stride_;
     Lanes value[Width];
     for (int v = 0; v < Width; ++v) value[v] = load(scores + v * lanes);
     const Word *later = piece.later();
     for (Index i = 0; i < piece.size; ++i) {
         const double *soon = weights + later[i] * stride;
-        OPAQUE(soon);
+        hold(soon);
         prefetch(soon, 8 * Width * lanes);
         const double *row = weights + piece.word[i] * stride;
-        OPAQUE(row);
+        hold(row);
         for (int v = 0; v < Width; ++v) value[v] += piece.count[i] * load(row + v * lanes);
     }
     for (int v = 0; v < Width; ++v) store(scores + v * lanes, value[v]);
 }
 
 template <int Width, class Word>
-inline void share_words(double *sums, int stride, const Piece<Word> &piece, const double *share) {
+inline void share_words(double *sums, std::size_t stride, const Piece<Word> &piece,
+                        const double *share) {
     Lanes value[Width];
     for (int v = 0; v < Width; ++v) value[v] = load(share + v * lanes);
     const Word *later = piece.later();
     for (Index i = 0; i < piece.size; ++i) {
-        const double *soon = sums + later[i] * std::size_t(stride);
-        OPAQUE(soon);
+        const double *soon = sums + later[i] * stride;
+        hold(soon);
         prefetch(soon, 8 * Width * lanes);
-        double *row = sums + piece.word[i] * std::size_t(stride);
-        OPAQUE(row);
+        double *row = sums + piece.word[i] * stride;
+        hold(row);
         for (int v = 0; v < Width; ++v)
             store(row + v * lanes, load(row + v * lanes) + piece.count[i] * value[v]);
     }
@@ -117,11 +113,11 @@ template <int Classes, class Word>
 inline void give_words(double *sums, std::size_t stride, const Piece<Word> &piece,
                        const int *shift, const double *share) {
     const Word *later = piece.later();
+    double *own[Classes], part[Classes];
+    for (int k = 0; k < Classes; ++k) own[k] = sums + shift[k], part[k] = share[k];
     for (Index i = 0; i < piece.size; ++i) {
-        double *row = sums + piece.word[i] * stride;
-        const double *soon = sums + later[i] * stride;
-        for (int k = 0; k < Classes; ++k) prefetch(soon + shift[k], 8);
-        for (int k = 0; k < Classes; ++k) row[shift[k]] += piece.count[i] * share[k];
+        for (int k = 0; k < Classes; ++k) prefetch(own[k] + later[i] * stride, 8);
+        for (int k = 0; k < Classes; ++k) own[k][piece.word[i] * stride] += piece.count[i] * part[k];
     }
 }
 
@@ -150,13 +146,13 @@ void score_words(const Call &call, const Words &block, Index first, Index rows,
 // to the sum over classes than its last bit.
 inline int taking_part(const double *share, int classes, int *shift, double *part) {
     double most = 0.0;
-    for (int k = 0; k < classes; ++k) most = share[k] > most ? share[k] : most;
+    for (int k = 0; k < classes; ++k) most = std::fabs(share[k]) > most ? std::fabs(share[k]) : most;
     const double least = most / (std::uint64_t{1} << 60);
     int number = 0;
     for (int k = 0; k < classes; ++k) {
         shift[number] = k;
         part[number] = share[k];
-        number += share[k] > least;
+        number += !(std::fabs(share[k]) <= least);  // a NaN takes part
     }
     return number;
 }

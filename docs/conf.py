@@ -1,6 +1,10 @@
 """How the documentation is built: ``make docs``."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # mathml
 
 project = "misnomer"
 author = "misnomer developers"
@@ -8,15 +12,21 @@ copyright = "2026, misnomer developers"
 release = version = installed_version("misnomer")
 
 extensions = [
+    "mathml",
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
+html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 exclude_patterns = ["_build"]
 
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {
+    "members": True,
+    "show-inheritance": True,
+    # scikit-learn writes these into every estimator, with links that lead nowhere here.
+    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request",
+}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 napoleon_google_docstring = False

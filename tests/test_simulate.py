@@ -175,8 +175,14 @@ class TestNoisyLabels:
         first = make_noisy_labels(y, matrix, random_state=3)
         np.testing.assert_array_equal(first, make_noisy_labels(y, matrix, random_state=3))
         rng = np.random.default_rng(3)
-        np.testing.assert_array_equal(first, make_noisy_labels(y, matrix, random_state=rng))
-        assert (first != make_noisy_labels(y, matrix, random_state=rng)).any()
+        one, two = (make_noisy_labels(y, matrix, random_state=rng) for _ in range(2))
+        assert (one != two).any()
+
+    def test_the_same_seed_for_data_and_noise_draws_different_numbers(self):
+        y = np.random.default_rng(3).random(200) < 0.5
+        noisy = make_noisy_labels(y, uniform_noise(2, 0.3), random_state=3)
+        assert 0.2 < np.mean(noisy != y) < 0.4
+        assert 0.2 < np.mean((noisy != y)[y]) < 0.4
 
     def test_an_object_with_a_matrix_will_do(self):
         class Carrier:

@@ -158,6 +158,11 @@ def free(n_classes: int, diagonal: float = 0.8, *, counts: ArrayLike = 0.0) -> C
     return _channel(_even(n_classes, 1.0 - diagonal), True, counts)
 
 
+def auto(n_classes: int) -> Channel:
+    """Any K x K matrix, with a virtual row for each right label and a tenth for each wrong one."""
+    return free(n_classes, counts=0.9 * np.eye(n_classes) + 0.1)
+
+
 def fixed(matrix: ArrayLike) -> Channel:
     """Take a known matrix as it is."""
     return _channel(checked_matrix(matrix), False, 0.0)

@@ -53,8 +53,8 @@ class Knowledge:
     diagonal: float = 0.8
 
     def channel(self, labels: Sequence[Any]) -> Channel:
-        """Build the channel between these labels, in their order."""
-        names = list(np.asarray(labels).tolist())
+        """Build the channel between these labels, sorted as the classes of a classifier are."""
+        names = list(np.unique(np.asarray(labels)).tolist())
         K = len(names)
         open_channel = channels.free(K, self.diagonal, counts=self._counts(K))
         pairs = {(_place(g, names), _place(t, names)): v for (g, t), v in self.cells.items()}

@@ -39,6 +39,17 @@ class Verdict:
             known = ", ".join(f'"{level}"' for level in LEVELS)
             raise ValueError(f"the level of a verdict is one of {known}, not {self.level!r}")
 
+    @property
+    def ask(self) -> tuple[int, ...]:
+        """Positions of the rows whose true class would settle most; none where nothing is open.
+
+        Examples
+        --------
+        >>> Verdict("ranking", (), {"ask": [7, 3]}).ask
+        (7, 3)
+        """
+        return tuple(int(row) for row in self.tests.get("ask", ()))
+
     def __str__(self) -> str:
         """Return the level and its reasons in one line."""
         return f"{self.level}: {' '.join(self.sentences)}"

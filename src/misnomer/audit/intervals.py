@@ -43,7 +43,7 @@ def intervals(classifier: NoisyLabelNB, batch: Batch, rate: float) -> Intervals:
     model = classifier.model_
     found = classifier.fit_.details.get("intervals")
     if found is None:
-        center: list[Any] = [rate, model.channel.matrix, model.prior]
+        center: list[Any] = [rate, model.channel.matrix, classifier.class_prior_]
         reach = [normal_quantile(CONFIDENCE) * spread for spread in _bootstrap(classifier, batch)]
         ends = [(c - r, c + r) for c, r in zip(center, reach, strict=True)]
     else:
@@ -54,7 +54,7 @@ def intervals(classifier: NoisyLabelNB, batch: Batch, rate: float) -> Intervals:
     return Intervals(
         Estimate(rate, low, high, confidence),
         *_clipped(model.channel.matrix, *matrix),
-        *_clipped(model.prior, *prior),
+        *_clipped(classifier.class_prior_, *prior),
     )
 
 

@@ -49,11 +49,9 @@ def prepared(classifier: Any, families: Any, random_state: Any, progress: Any) -
     if classifier is None:
         return NoisyLabelNB(families=families, random_state=random_state, progress=progress)
     fresh: NoisyLabelNB = clone(classifier)
-    return (
-        fresh.set_params(progress=progress)
-        if families == "auto"
-        else fresh.set_params(progress=progress, families=families)
-    )
+    wanted = {"progress": progress} | ({} if families == "auto" else {"families": families})
+    known = fresh.get_params()
+    return fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
 
 
 def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
@@ -62,7 +60,8 @@ def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         classifier.fit(inputs.features, inputs.y, trusted=inputs.trusted)
-    classifier.set_params(progress=None)
+    if "progress" in classifier.get_params():
+        classifier.set_params(progress=None)
     batch, trusted = _batch(inputs, classifier)
     notes = [*inputs.notes, *_doubtful_names(inputs.y), *(str(one.message) for one in caught)]
     notes += leaks(classifier.model_.schema, batch, inputs.label, len(classifier.labels_))
@@ -140,7 +139,7 @@ def _audit(
         given=given,
         trusted=trusted,
         posterior=posterior,
-        **_shares(model, spread),
+        **_shares(classifier, spread),
         fitted=_fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         warnings=notes,
         classifier=classifier,
@@ -154,12 +153,12 @@ def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
     return min(count, rate.low * labeled), max(count, rate.high * labeled)
 
 
-def _shares(model: Any, spread: Intervals) -> dict[str, Array]:
+def _shares(classifier: NoisyLabelNB, spread: Intervals) -> dict[str, Array]:
     return {
-        "matrix": model.channel.matrix,
+        "matrix": classifier.noise_matrix_,
         "matrix_low": spread.matrix_low,
         "matrix_high": spread.matrix_high,
-        "prior": model.prior,
+        "prior": classifier.class_prior_,
         "prior_low": spread.prior_low,
         "prior_high": spread.prior_high,
     }

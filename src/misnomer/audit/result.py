@@ -153,6 +153,11 @@ class Audit:
         """The flagged rows, worst first."""
         return self.shape.rows(self, self.ranking)
 
+    @cached_property
+    def ask(self) -> Any:
+        """The few rows whose true class would settle most, where the verdict leaves it open."""
+        return self.shape.rows(self, np.array(self.verdict.ask, np.intp))
+
     @property
     def noise_matrix(self) -> Any:
         """P(given | true) as a frame: rows given, columns true, columns sum to one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,10 @@ def audit(
     random_state: Any = 0,
     classifier: NoisyLabelNB | None = None,
     progress: Any = None,
+    memory: str | int | None = None,
+    skip_bad: bool = False,
+    checkpoint: Any = None,
+    cluster: Any = None,
 ) -> Audit:
     """Find out how many labels are wrong, and which ones.
 
@@ -51,6 +56,15 @@ def audit(
         An unfitted classifier to use instead of the default one.
     progress : callable
         Called as ``progress(pass, objective)`` while the model is fitted.
+    memory : str or int
+        Read a file by batches and use at most so much, such as "4GB"; a file that is large for
+        this machine is read so anyway.
+    skip_bad : bool
+        Leave out the parts of a file that cannot be read.
+    checkpoint : path
+        A folder: the same call goes on there after a crash.
+    cluster : Client, str or Cluster
+        A Dask cluster to compute on; Dask frames, bags and arrays are computed where they are.
 
     Returns
     -------
@@ -72,6 +86,25 @@ def audit(
     from misnomer.audit import learn
     from misnomer.audit.inputs import gather
 
+    if is_large(data, memory, skip_bad, checkpoint, cluster):
+        from misnomer.audit.large import audit_large
+
+        return audit_large(
+            data,
+            label,
+            text=text,
+            families=families,
+            ignore=ignore,
+            id=id,
+            trusted=trusted,
+            random_state=random_state,
+            classifier=classifier,
+            progress=progress,
+            memory=memory,
+            skip_bad=skip_bad,
+            checkpoint=checkpoint,
+            cluster=cluster,
+        )
     started = perf_counter()
     inputs = gather(data, label, ignore=ignore, id=id, trusted=trusted)
     texts = [text] if isinstance(text, str) else list(text)
@@ -81,3 +114,22 @@ def audit(
         learn.prepared(classifier, wanted, random_state, progress),
         started,
     )
+
+
+def is_large(data: Any, *said: Any) -> bool:
+    """Tell what is better not read at once: what the user says is, a Dask collection, a big file.
+
+    Examples
+    --------
+    >>> is_large([[1.0]]), is_large("small.csv", "4GB")
+    (False, True)
+    """
+    if type(data).__module__.startswith("dask"):
+        return True
+    if not isinstance(data, str | Path) or str(data) == "-":
+        return False
+    if any(said):
+        return True
+    from misnomer.audit.streaming import too_large
+
+    return too_large(data)

@@ -45,10 +45,14 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     families : "auto", str or mapping
         The family of every column, or of each by name: "categorical", "bernoulli", "gaussian",
         "count", "text", "ignored".
-    solver : {"auto", "counts", "em"}
-        How to find the model.
+    solver : {"auto", "pool", "counts", "em", "variational", "conditional", "moments"} or callable
+        How to find the model. "auto" pools explanations of the labels, naive Bayes and its
+        conditional twin, scored out of fold, where nothing is said of the channel
+        (``channel="auto"``); it counts where labels are taken as true, and climbs by EM behind any
+        other channel. A solver with settings is given as what it is: ``solver=Pool(twin=False)``.
     max_iter, tol : int, float
-        EM stops after so many passes, or when a pass gains less than ``tol`` nats per row.
+        EM stops after so many passes, or when a pass gains less than ``tol`` nats per row. The
+        pool needs neither.
     n_init : int
         How many starts to try.
     random_state : int, RandomState or None
@@ -63,13 +67,17 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_, labels_ : arrays
         The true classes (K) and the given labels (L).
     class_prior_ : (K,) array
-        P(true class).
+        P(true class): the share of each among the training rows.
     noise_matrix_ : (L, K) array
         P(given | true): rows given, columns true, columns sum to one.
     model_ : Model
         All of it.
     n_iter_, lower_bound_, converged_, history_
-        Passes, the objective reached, whether the last pass gained little, and all objectives.
+        Passes (of the pool: explanations tried), the objective reached, whether the last pass
+        gained little, and all objectives.
+    fit_ : Fit
+        What else the solver found, in ``fit_.details``; the pool's "posterior" holds
+        P(true class | row, label) of the training rows, each judged without itself.
 
     Examples
     --------
@@ -186,7 +194,8 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fit = replace(fit, model=model)
         self.model_, self._naming = model, naming
         self.classes_, self.labels_ = naming.classes, naming.labels
-        self.class_prior_, self.noise_matrix_ = model.prior, model.channel.matrix
+        self.class_prior_ = fit.details.get("class_shares", model.prior)
+        self.noise_matrix_ = model.channel.matrix
         self.n_iter_, self.lower_bound_ = max(fit.passes, 1), fit.objective
         self.converged_, self.history_ = fit.converged, np.array(fit.history)
         self.fit_ = fit

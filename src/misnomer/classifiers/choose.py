@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from misnomer.channel import Channel, auto
 from misnomer.solvers.conditional import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
 from misnomer.solvers.moments import moments
+from misnomer.solvers.pool import pool
 from misnomer.solvers.task import Fit, Task
 from misnomer.solvers.variational import variational
 
@@ -18,23 +20,41 @@ _SOLVERS: dict[str, Callable[[Task], Fit]] = {
     "counts": counts,
     "em": em,
     "moments": moments,
+    "pool": pool,
     "variational": variational,
 }
 
 
-def solve(solver: str | Callable[[Task], Fit], task: Task) -> Fit:
-    """Find the model by the solver of that name; "auto" counts where labels are taken as true.
+def solve(solver: str | Callable[[Task], Fit], task: Task, *, by_sums: bool = False) -> Fit:
+    """Find the model by the solver of that name.
 
+    "auto" counts where labels are taken as true, pools where nothing was said of the channel, and
+    climbs by EM where something was, or where the answer must follow from sums (``by_sums``).
     A solver with settings of its own is given as what it is: ``Conditional(penalty=10)``.
     """
     if callable(solver):
         return solver(task)
     if solver == "auto":
-        solver = "counts" if _takes_labels_as_true(task) else "em"
+        solver = _chosen(task, by_sums)
     if solver not in _SOLVERS:
         known = ", ".join(f'"{name}"' for name in ("auto", *_SOLVERS))
         raise ValueError(f"solver must be {known}, not {solver!r}")
     return _SOLVERS[solver](task)
+
+
+def _chosen(task: Task, by_sums: bool) -> str:
+    if _takes_labels_as_true(task):
+        return "counts"
+    return "pool" if _is_open(task.channel) and not by_sums else "em"
+
+
+def _is_open(channel: Channel) -> bool:
+    """Tell the channel that the name "auto" stands for: any matrix, most weight on its diagonal."""
+    if channel.n_labels < 2 or channel.n_labels != channel.n_classes:
+        return False
+    usual = auto(channel.n_labels)
+    same = np.array_equal(channel.matrix, usual.matrix) and channel.free.all()
+    return bool(same and np.array_equal(channel.counts, usual.counts) and channel.tied == "cells")
 
 
 def _takes_labels_as_true(task: Task) -> bool:

@@ -142,9 +142,8 @@ def _classes(found: NDArray[Any], channel: Channel) -> NDArray[Any]:
 def _built(channel: Any, K: int) -> Channel:
     """Build a channel from its name or its matrix."""
     if isinstance(channel, str):
-        mild = 0.9 * np.eye(K) + 0.1  # a row of its own for the diagonal, a tenth elsewhere
         named = {
-            "auto": lambda: channels.free(K, counts=mild),
+            "auto": lambda: channels.auto(K),
             "identity": lambda: channels.identity(K),
             "uniform": lambda: channels.uniform(K),
             "flips": lambda: channels.flips([0.2] * K),

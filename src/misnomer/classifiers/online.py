@@ -44,7 +44,7 @@ def learn_some(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
     batch = Batch(blocks, codes, weight)
     task = Task(fresh, [batch], fold, naming.channel, smoothing, max_iter=estimator.max_iter)
     if seen is None:
-        model = solve(estimator.solver, task).model
+        model = solve(estimator.solver, task, by_sums=True).model
         seen = Seen(fresh, _empty(task.by_label), _empty(model.expect(batch)))
     else:
         model = replace(estimator.model_, schema=fresh)

@@ -79,13 +79,30 @@ def audit(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what --out holds.")] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", help="Read by batches and use at most so much, such as 4GB."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", help="A Dask scheduler (tcp://...) to compute on, or local."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", help="A folder: the same command goes on after a crash."),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave out what cannot be read, and say what it was.")
+    ] = False,
 ) -> None:
     """Find out how many labels of a table are wrong, and which ones."""
     from misnomer.cli.failures import failing_well
 
     with failing_well():
         from misnomer.cli.auditing import Wanted, run
+        from misnomer.cli.large import Large
 
+        large = Large(memory, cluster, checkpoint, skip_bad)
         wanted = Wanted(
             label=label,
             text=tuple(text or ()),
@@ -95,7 +112,7 @@ def audit(
             trusted=trusted,
             seed=seed,
         )
-        run(file, wanted, out, quiet=quiet, as_json=as_json, force=force)
+        run(file, wanted, out, quiet=quiet, as_json=as_json, force=force, large=large)
 
 
 @app.command()

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from misnomer.audit import Audit, audit, save_audit
+from misnomer.cli.large import Large
+from misnomer.cli.large import found as streamed
 from misnomer.store.writing import check_vacant
 
 
@@ -31,18 +33,29 @@ class Wanted:
 
 
 def run(
-    file: str, wanted: Wanted, out: Path | None, *, quiet: bool, as_json: bool, force: bool
+    file: str,
+    wanted: Wanted,
+    out: Path | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+    force: bool,
+    large: Large | None = None,
 ) -> None:
     """Audit a file; print the answer and, if there is a folder for it, write it down."""
     if out is not None:
         check_vacant(out, force=force)
     with _progress(quiet) as say:
         say(f"reading {file}")
-        found = _found(file, wanted, say)
-        written = {}
-        if out is not None:
-            say(f"writing {out}")
-            written = save_audit(found, out, force=force)
+        written: dict[str, Path] = {}
+        found: Audit
+        if large is not None and large.wanted(file):
+            found, written = streamed(file, wanted, large, out, force, say)
+        else:
+            found = _found(file, wanted, say)
+            if out is not None:
+                say(f"writing {out}")
+                written = save_audit(found, out, force=force)
     if quiet:
         return
     if as_json:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from misnomer.audit.streaming import too_large
+from misnomer.cli import large
 from misnomer.readers.files import read_table
 from misnomer.store import load_model
 from misnomer.store.spreadsheet import print_csv, write_csv
@@ -20,6 +22,9 @@ def run(model: Path, file: str, out: Path | None, *, proba: bool, force: bool) -
     if out is not None and out.is_file() and not force:
         raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
     classifier = load_model(model / "model.safetensors" if model.is_dir() else model)
+    if too_large(file):
+        large.predict(classifier, file, out, proba=proba)
+        return
     rows = read_table(file)
     try:
         share = classifier.predict_proba(rows)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
@@ -94,6 +95,16 @@ class Stream(Sequence[Batch]):
             for future in waiting:
                 yield future.result()
 
+    def take(self, rows: NDArray[np.integer[Any]]) -> Batch:
+        """Select rows by their positions in all of the batches, in rising order."""
+        found, start = [], 0
+        for batch in self:
+            first, last = np.searchsorted(rows, (start, start + len(batch)))
+            if first < last or not start:
+                found.append(batch.take(rows[first:last] - start))
+            start += len(batch)
+        return joined(found)
+
     @property
     def spilled(self) -> int:
         """Bytes on disk."""
@@ -133,6 +144,40 @@ def size(batch: Batch) -> int:
     return sum(array.nbytes for array in _taken_apart(batch)[0])
 
 
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Put batches of one table one under another, in memory.
+
+    Examples
+    --------
+    >>> rows = Batch((Codes(np.zeros((3, 1), np.uint8), (2,)),), np.zeros(3, np.int32))
+    >>> len(joined([rows, rows]))
+    6
+    """
+    if len(batches) == 1:
+        return batches[0]
+    blocks = tuple(_stacked(same) for same in zip(*(b.blocks for b in batches), strict=True))
+    given = np.concatenate([batch.given for batch in batches])
+    if all(batch.weight is None for batch in batches):
+        return Batch(blocks, given)
+    weights = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
+    return Batch(blocks, given, np.concatenate(weights))
+
+
+def _stacked(blocks: Sequence[Any]) -> Block:
+    first = blocks[0]
+    if isinstance(first, Codes):
+        return replace(first, codes=np.concatenate([block.codes for block in blocks]))
+    if isinstance(first, Reals):
+        return replace(first, values=np.concatenate([block.values for block in blocks]))
+    if isinstance(first, Words):
+        return Words(sparse.csr_array(sparse.vstack([block.matrix for block in blocks], "csr")))
+    bits = np.concatenate([block.bits for block in blocks])
+    if all(block.observed is None for block in blocks):
+        return replace(first, bits=bits)
+    full = [np.full_like(b.bits, 255) if b.observed is None else b.observed for b in blocks]
+    return replace(first, bits=bits, observed=np.concatenate(full))
+
+
 def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
     """Split a batch into its arrays, and say how to put them together again."""
     arrays: list[Any] = [batch.given]
@@ -166,7 +211,7 @@ def _parts(block: Block) -> tuple[list[Any], Callable[[list[Any]], Block]]:
         parts = [block.bits] if block.observed is None else [block.bits, block.observed]
         return parts, lambda a: Flags(a[0], a[1] if len(a) > 1 else None, columns)
     if isinstance(block, Reals):
-        empty = replace(block, values=block.values[:0])
+        empty = replace(block, values=block.values[:0].copy())  # a view would keep all rows
         return [block.values], lambda a: replace(empty, values=a[0])
     matrix, shape = block.matrix, block.matrix.shape
 

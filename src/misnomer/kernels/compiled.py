@@ -82,7 +82,7 @@ def expect(
     --------
     >>> table = np.log([[0.2, 0.6]])
     >>> joint, sums, loglik = expect((), np.zeros((2, 0)), table, np.zeros(3, np.int32), None)
-    >>> joint.round(2).tolist(), sums.shape, round(np.exp(loglik / 3), 2)
+    >>> joint.round(2).tolist(), sums.shape, round(float(np.exp(loglik / 3)), 2)
     ([[0.75, 2.25]], (2, 0), 0.8)
     """
     rows = _table(blocks, len(codes))

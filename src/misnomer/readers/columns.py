@@ -160,12 +160,26 @@ def _two(name: str, summary: Summary) -> tuple[Any, ...]:
 
 def codes(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:
     """Number the categories; a missing or unseen value gets the number after the last."""
+    if pa.types.is_dictionary(values.type):
+        return _by_dictionary(column, values)
     values = plain(values)
     known = pa.array(column.categories)
     if values.type != known.type:
         values, known = _alike(values, known)
     found = pc.fill_null(pc.index_in(values, value_set=known, skip_nulls=True), len(known))
     return found.to_numpy(zero_copy_only=False).astype(code_type(len(known)))
+
+
+def _by_dictionary(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:
+    """Number the values of the dictionary once, and look the rows up."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if isinstance(values, pa.ChunkedArray) or values.indices.null_count == len(values):
+        return codes(column, plain(values))
+    found = codes(column, values.dictionary)
+    table = np.append(found, found.dtype.type(len(column.categories)))
+    place = pc.fill_null(values.indices.cast(pa.int32()), len(found))
+    return table[place.to_numpy(zero_copy_only=False)]
 
 
 def _alike(values: pa.Array, known: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -13,6 +13,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,8 @@ from misnomer.readers.parts import Part
 from misnomer.readers.summary import Summary, summarize
 from misnomer.readers.text import looks_like_text, words_of
 from misnomer.table import Column
+
+_MOST_BYTES = 1 << 25  # of different values that are remembered
 
 Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
 
@@ -72,9 +75,11 @@ class Looked:
         summary, run = self.summaries[name], self.runs[name]
         if not pa.types.is_integer(summary.type) or summary.seen < self.rows or self.rows < 3:
             return False
-        called = name.lower() in ("id", "index", "uuid")
-        called = called or name.lower().endswith(("_id", " id", "-id"))
-        return run.counts or (called and summary.all_different)
+        return run.counts or (_called_id(name) and summary.all_different)
+
+
+def _called_id(name: str) -> bool:
+    return name.lower() in ("id", "index", "uuid") or name.lower().endswith(("_id", " id", "-id"))
 
 
 def look(part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False) -> Looked:
@@ -83,31 +88,46 @@ def look(part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False) -> Loo
     total = Looked(0, {}, {})
     for batch in part.batches(list(kinds), bad):
         if batch.num_rows:
-            total = total + _looked(batch, kinds, total)
+            total = _bounded(total + _looked(batch, kinds, total))
     return replace(total, left_out=tuple(bad or ()))
+
+
+def _bounded(looked: Looked) -> Looked:
+    """Forget the values of columns that are no categories anyway: texts, measurements."""
+    large = {
+        name: replace(summary, distinct=None)
+        for name, summary in looked.summaries.items()
+        if summary.distinct is not None and summary.distinct.nbytes > _MOST_BYTES
+    }
+    return replace(looked, summaries={**looked.summaries, **large}) if large else looked
 
 
 def _looked(batch: pa.RecordBatch, kinds: Mapping[str, str], before: Looked) -> Looked:
     summaries, runs = {}, {}
     for (name, kind), values in zip(kinds.items(), batch.columns, strict=True):
-        summaries[name] = _summary(values, kind, before.summaries.get(name))
+        summaries[name] = _summary(name, values, kind, before.summaries.get(name))
         runs[name] = _run(values, before.runs.get(name))
     return Looked(batch.num_rows, summaries, runs)
 
 
-def _summary(values: pa.Array, kind: str, before: Summary | None) -> Summary:
+def _summary(name: str, values: pa.Array, kind: str, before: Summary | None) -> Summary:
     dated = pa.types.is_temporal(values.type)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        values = values.dictionary_encode()
+    if pa.types.is_dictionary(values.type) and kind != "text":
+        return _of_dictionary(values)
     values = plain(values)
     if kind == "text" and not pa.types.is_string(values.type):
         values = values.cast(pa.string())
     number = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
-    many = before is not None and before.categories > FEW and not before.all_different
-    if number and many and kind in ("auto", "gaussian", "count"):  # what is distinct is idle now
+    many = before is not None and before.categories > FEW
+    named = before is not None and before.all_different and _called_id(name)
+    if number and many and not named and kind in ("auto", "gaussian", "count"):
         return Summary(
             type=values.type,
             rows=len(values),
             seen=len(values) - values.null_count,
-            distinct=None,
+            distinct=None,  # more than make categories: nothing hangs on them
             all_different=False,
             whole=False,
             dated=dated,
@@ -115,6 +135,28 @@ def _summary(values: pa.Array, kind: str, before: Summary | None) -> Summary:
             gaps=0,
         )
     return summarize(values, dated=dated, words=False)
+
+
+def _of_dictionary(values: pa.DictionaryArray) -> Summary:
+    """Summarize a dictionary's values once, and count how often each occurs."""
+    place = pc.drop_null(values.indices).to_numpy(zero_copy_only=False)
+    known = plain(values.dictionary)
+    often = np.bincount(place, minlength=len(known)) * np.asarray(pc.is_valid(known))
+    used = known.filter(pa.array(often > 0))
+    if not len(used):
+        return summarize(pa.nulls(len(values), known.type), words=False)
+    one = summarize(used, words=False)
+    if not pa.types.is_string(known.type):
+        return summarize(plain(values), words=False)
+    gaps = pc.count_substring_regex(used, r"\s+").to_numpy(zero_copy_only=False)
+    seen = int(often.sum())
+    return replace(
+        one,
+        rows=len(values),
+        seen=seen,
+        all_different=one.categories == seen,
+        gaps=int(gaps @ often[often > 0]),
+    )
 
 
 def _run(values: pa.Array, before: Run | None) -> Run:
@@ -153,7 +195,7 @@ def discover(
         each = list(mapped(lambda part: count_words(part, texts, skip_bad=skip_bad), parts))
         summaries = dict(total.summaries)
         for place, name in enumerate(texts):
-            often = sum((words[place] for words in each), Counter())
+            often: Counter[str] = sum((words[place] for words in each), Counter())
             summaries[name] = replace(summaries[name], words=often)
         total = replace(total, summaries=summaries)
     return total

@@ -14,7 +14,7 @@ from pyarrow import csv as arrow_csv
 from misnomer.readers import delimited
 from misnomer.readers.parts import FAULTS, complaint, conform
 from misnomer.readers.paths import opened
-from misnomer.readers.settle import Guess, guess, settled
+from misnomer.readers.settle import TYPES, Guess, guess, settled
 
 _BLOCK = 1 << 22  # bytes of text that are parsed at once
 
@@ -48,12 +48,16 @@ class _Raw(io.RawIOBase):
 
 @dataclass(frozen=True, eq=False)
 class TextPart:
-    """One file of separated cells; without ``kinds`` every cell is text."""
+    """One file of separated cells; without ``kinds`` every cell is text.
+
+    Columns that are ``clean`` have no white space around their cells: Arrow may read them itself.
+    """
 
     name: str
     separator: str
     header: tuple[str, ...]
     kinds: dict[str, str] | None = None
+    clean: frozenset[str] = frozenset()
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
@@ -102,9 +106,9 @@ class TextPart:
                     ),
                     arrow_csv.ConvertOptions(
                         include_columns=columns,
-                        column_types=dict.fromkeys(columns, pa.string()),
-                        null_values=[""],
-                        strings_can_be_null=True,
+                        column_types={name: self._type(name) for name in columns},
+                        null_values=["", *(delimited.MISSING if self.kinds else ())],
+                        strings_can_be_null=self.kinds is None,
                         quoted_strings_can_be_null=True,
                     ),
                 )
@@ -113,6 +117,15 @@ class TextPart:
                     return
                 raise
             yield from (batch for batch in reader if batch.num_rows)
+
+    def _type(self, name: str) -> pa.DataType:
+        """Tell what Arrow should read a column as; what it cannot read is settled afterward."""
+        if self.kinds is None:
+            return pa.string()
+        kind = self.kinds[name]
+        if kind == "text":
+            return pa.dictionary(pa.int32(), pa.string())
+        return TYPES[kind] if name in self.clean and kind in ("int", "float") else pa.string()
 
     def guesses(self, bad: list[str] | None = None) -> list[Guess]:
         """Look at every cell once: what each column can be."""

@@ -34,7 +34,10 @@ class Part(Protocol):
 
 
 def conform(batch: Any, schema: pa.Schema, columns: Sequence[str]) -> pa.RecordBatch:
-    """Give every column its settled type; one that is not there is missing throughout."""
+    """Give every column its settled type; one that is not there is missing throughout.
+
+    A dictionary of values of that type is left one: whoever reads it looks at each value once.
+    """
     names, arrays = batch.schema.names, []
     for name in columns:
         kind = schema.field(name).type
@@ -44,16 +47,31 @@ def conform(batch: Any, schema: pa.Schema, columns: Sequence[str]) -> pa.RecordB
         array = batch.column(names.index(name))
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
-        if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(kind):
+        if pa.types.is_dictionary(array.type) and array.type.value_type != kind:
             array = array.dictionary_decode()
-        arrays.append(array if array.type == kind else array.cast(kind))
+        same = array.type == kind or pa.types.is_dictionary(array.type)
+        arrays.append(array if same else array.cast(kind))
     return pa.record_batch(arrays, names=list(columns))
+
+
+def spelled_out(rows: pa.RecordBatch) -> pa.Table:
+    """Make a table of some rows, its dictionaries taken for what they stand for."""
+    columns = [
+        column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        for column in rows.columns
+    ]
+    return pa.table(columns, names=rows.schema.names)
 
 
 def complaint(name: str, error: BaseException, what: str = "the file") -> str:
     """Say in one sentence that something cannot be read."""
     why = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
     return f"{name}: {what} cannot be read ({why})"
+
+
+def _buffer(columns: int) -> int:
+    """Bytes to read at once of each of so many columns: 8 MB in all, if that is not too little."""
+    return int(min(max((8 << 20) // max(columns, 1), 1 << 16), 1 << 20))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +109,11 @@ class ParquetPart:
             count = -1
             try:
                 with opened(self.name) as source:
-                    file = pq.ParquetFile(source, buffer_size=1 << 20)
+                    file = pq.ParquetFile(
+                        source,
+                        buffer_size=_buffer(len(columns)),
+                        read_dictionary=self._strings(columns),
+                    )
                     count = file.metadata.row_group(group).num_rows
                     wanted = [c for c in columns if c in file.schema_arrow.names]
                     # Read whole before any of it is used: a damaged group leaves nothing behind.
@@ -103,6 +125,12 @@ class ParquetPart:
                 if bad is None:
                     raise ValueError(complaint(self.name, error, what)) from None
                 bad.append(complaint(self.name, error, what))
+
+    def _strings(self, columns: Sequence[str]) -> list[str]:
+        """Name the columns that are stored as dictionaries, most likely."""
+        kinds = {name: self.schema.field(name).type for name in columns if name not in self.keys}
+        text = (pa.types.is_string, pa.types.is_large_string)
+        return [name for name, kind in kinds.items() if any(test(kind) for test in text)]
 
     def _group(self, file: Any, group: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
         if columns:

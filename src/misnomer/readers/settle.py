@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -51,6 +52,8 @@ class Guess:
         Cells that are not missing under such a reading.
     code : bool
         Whether a whole number begins with a zero.
+    clean : bool
+        Whether no cell has white space around it.
 
     Examples
     --------
@@ -63,6 +66,7 @@ class Guess:
     possible: frozenset[str] = _ALL
     numbers: int = 0
     code: bool = False
+    clean: bool = True
 
     def __add__(self, other: Guess) -> Guess:
         return Guess(
@@ -70,6 +74,7 @@ class Guess:
             self.possible & other.possible,
             self.numbers + other.numbers,
             self.code or other.code,
+            self.clean and other.clean,
         )
 
     @property
@@ -92,16 +97,23 @@ def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
     if sofar is not None and sofar.hopeless:
         return Guess(possible=frozenset())
     trimmed = pc.utf8_trim_whitespace(values)
+    clean = pc.sum(pc.binary_length(trimmed)) == pc.sum(pc.binary_length(values))
     trimmed = pc.if_else(pc.equal(trimmed, ""), _NOTHING, trimmed)
     head = tuple(trimmed.slice(0, _HEAD).to_pylist())
     cells = pc.drop_null(_numbers(trimmed))
     if not len(cells):
-        return Guess(head)
+        return Guess(head, clean=clean)
     if not _plausible(head) and (sofar is None or len(sofar.head) < _HEAD):
         return Guess(head, frozenset(), len(cells))
-    possible = next((_IMPLIED[kind] for kind in _IMPLIED if _casts(cells, kind)), frozenset())
-    code = "int" in possible and pc.any(pc.match_substring_regex(cells, "^0[0-9]")).as_py()
-    return Guess(head, possible, len(cells), bool(code))
+    left = _ALL if sofar is None else sofar.possible  # what is ruled out is not tried again
+    found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and _casts(cells, kind))
+    possible: frozenset[str] = next(found, frozenset())
+    return Guess(head, possible, len(cells), "int" in possible and _has_code(cells), clean)
+
+
+def _has_code(cells: pa.Array) -> bool:
+    zero = cells.filter(pc.starts_with(cells, "0"))
+    return bool(len(zero) and pc.any(pc.match_substring_regex(zero, "^0[0-9]")).as_py())
 
 
 def _numbers(trimmed: pa.Array) -> pa.Array:
@@ -110,6 +122,7 @@ def _numbers(trimmed: pa.Array) -> pa.Array:
 
 def _casts(cells: pa.Array, kind: str) -> bool:
     try:
+        _cast(cells.slice(0, 9), kind)  # most that fail, fail here
         _cast(cells, kind)
     except pa.ArrowInvalid:
         return False
@@ -135,8 +148,21 @@ def settled(values: pa.Array, kind: str) -> pa.Array:
     >>> settled(pa.array([" 3", "?", None]), "int").to_pylist()
     [3, None, None]
     """
+    if not pa.types.is_string(values.type):
+        return values if kind != "text" else _without_blanks(values)
     trimmed = pc.utf8_trim_whitespace(values)
     blank = pc.equal(trimmed, "")
     if kind == "text":
         return pc.if_else(blank, _NOTHING, values)
     return _cast(_numbers(pc.if_else(blank, _NOTHING, trimmed)), kind)
+
+
+def _without_blanks(values: pa.DictionaryArray) -> pa.Array:
+    """Take blanks for missing; the words of a dictionary are looked at once."""
+    known = values.dictionary
+    blank = np.asarray(pc.equal(pc.utf8_trim_whitespace(known), ""))
+    if not blank.any():
+        return values
+    place = pc.fill_null(values.indices, -1).to_numpy(zero_copy_only=False)
+    gone = (place < 0) | blank[place]
+    return pa.DictionaryArray.from_arrays(pa.array(place, mask=gone), known)

@@ -6,6 +6,7 @@ that is read by batches are understood in the same way.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
@@ -80,8 +81,12 @@ class Summary:
 
     @property
     def mean(self) -> float:
-        """Mean of the numbers."""
-        return self.total / self.seen if self.seen else 0.0
+        """Mean of the numbers, to 32 bits: the last ones depend on the order of addition."""
+        mean = self.total / self.seen if self.seen else 0.0
+        if not math.isfinite(mean):
+            return mean
+        mantissa, exponent = math.frexp(mean)
+        return math.ldexp(round(mantissa * 2**32), exponent - 32)
 
 
 class DriftError(ValueError):

@@ -53,7 +53,7 @@ def make_noisy_labels(
             f"The noise matrix has shape {matrix.shape} but there are {len(names)} classes: "
             "give one row and one column per class, and name them with classes=."
         )
-    uniform = np.random.default_rng(random_state).random(len(codes))
+    uniform = _generator(random_state).random(len(codes))
     return decode_labels(true, _draw_codes(codes, matrix, uniform), names)
 
 
@@ -102,7 +102,7 @@ def flip_near_boundary(
     true, codes, names = encode_labels(y, classes)
     distance, runner_up = _boundary(codes, np.asarray(margin_or_proba, dtype=np.float64), names)
     labeled = np.flatnonzero(codes >= 0)
-    rng = np.random.default_rng(random_state)
+    rng = _generator(random_state)
     order = rng.permutation(labeled)
     order = order[np.argsort(distance[order], kind="stable")]
     # Gumbel keys draw without replacement in proportion to exp(-rank / spread).
@@ -151,3 +151,10 @@ def _boundary(
     others[rows, own] = -np.inf
     runner_up = others.argmax(axis=1)
     return np.abs(scores[rows, own] - scores[rows, runner_up]), runner_up
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    """Seed a stream apart from ``default_rng(seed)``: the data are often drawn with that one."""
+    if isinstance(random_state, int | np.integer):
+        return np.random.default_rng([int(random_state), 0x6E6F697365])
+    return np.random.default_rng(random_state)

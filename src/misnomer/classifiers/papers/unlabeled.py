@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from misnomer.channel import unlabeled
 from misnomer.classifiers import labels
+from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.papers.preset import TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.positive import closed_form, em_from_closed_form
+from misnomer.solvers.task import Fit
 from misnomer.solvers.thirds import thirds
 from misnomer.solvers.upright import permuted
 
@@ -108,6 +110,9 @@ class PUNB(TwoClasses):
     design : {"two-sample", "one-sample"}
         Two samples, one of positives and one of the population; or one sample of the population,
         some of whose positives were labeled.
+    positive : label, optional
+        Which label means positive: needed where two words are given; else 1, True, or the only
+        label there is.
     smoothing, families, max_iter, tol
         As in NoisyLabelNB.
 
@@ -135,6 +140,7 @@ class PUNB(TwoClasses):
         *,
         estimator: str = "em",
         design: str = "two-sample",
+        positive: Any = None,
         smoothing: str | float | Smoothing = "none",
         families: str | Mapping[Any, str] = "auto",
         max_iter: int = 1000,
@@ -142,6 +148,7 @@ class PUNB(TwoClasses):
     ) -> None:
         self.estimator = estimator
         self.design = design
+        self.positive = positive
         self.smoothing = smoothing
         self.families = families
         self.max_iter = max_iter
@@ -156,22 +163,60 @@ class PUNB(TwoClasses):
         return partial(step, design=self.design)
 
     def _labels(self, y: Any, n: int) -> Any:
-        """Let a missing label be 0, and check that some rows are positive."""
-        given = labels.column(y) if y is not None else None
-        if given is not None and len(given) and _nothing_positive(given):
+        """Turn labels into 1 (positive) and 0 (unlabeled, missing), and remember their names."""
+        given = super()._labels(y, n)
+        gaps = labels.missing(given)
+        positive, off = _two_names(given, gaps, self.positive)
+        on = ~gaps & (given == positive)
+        if not on.any():
             raise ValueError(
-                "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+                f"no row is labeled positive ({positive!r}): positive-unlabeled learning needs "
+                "some positives"
             )
-        y = super()._labels(y, n)
-        gaps = labels.missing(y)
-        if not gaps.any():
-            return y
-        found = labels.distinct(y, gaps)
-        numbers = found.dtype.kind in "iufb"
-        off = found[0] if len(found) == 2 else (0 if numbers else "unlabeled")
-        return np.array([off if gap else value for value, gap in zip(y, gaps, strict=True)])
+        self._names = (off, positive)
+        return on.astype(np.int64)
+
+    def _keep(self, fit: Fit, naming: Naming) -> None:
+        """Give the two classes their names, sorted as scikit-learn sorts them."""
+        names = np.array(self._names)
+        order = np.argsort(names)
+        if order[0] == 1:
+            model, channel = fit.model, fit.model.channel
+            turned = {name: getattr(channel, name)[::-1, ::-1] for name in _CELLS}
+            model = replace(permuted(model, order), channel=replace(channel, **turned))
+            fit = replace(fit, model=model)
+        super()._keep(fit, replace(naming, labels=names[order], classes=names[order]))
 
 
-def _nothing_positive(y: NDArray[Any]) -> bool:
-    gaps = labels.missing(y)
-    return bool(gaps.all()) or (len(y) > 1 and bool(np.all(y[~gaps] == 0)))
+_CELLS = ("matrix", "free", "counts")
+
+
+def _two_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
+    """Tell the name of the positives, and that of the rest.
+
+    Examples
+    --------
+    >>> _two_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
+    ('ill', '(not ill)')
+    """
+    if gaps.all():
+        raise ValueError(
+            "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+        )
+    found = labels.distinct(y, gaps).tolist()
+    if len(found) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"positive-unlabeled learning takes two labels at most, but y holds {len(found)}"
+        )
+    words = isinstance(found[0], str)
+    if positive is None and words and len(found) == 2:
+        raise ValueError(
+            f"which of {found[0]!r} and {found[1]!r} is positive? say positive={found[1]!r}"
+        )
+    if positive is None:
+        positive = found[-1] if words or len(found) == 2 else type(found[0])(1)
+    rest = [name for name in found if name != positive]
+    if rest:
+        return positive, rest[0]
+    return positive, f"(not {positive})" if words else type(found[0])(0)

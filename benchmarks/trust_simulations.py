@@ -1,0 +1,55 @@
+"""Small samples for which the model is true: Denis' random targets and Zeng's five classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from trust_methods import METHODS, Run
+
+from misnomer.classifiers.papers import VBNB
+from misnomer.simulate import draw_zeng, make_noisy_labels
+
+FLIPS = np.array([[0.8, 0.5], [0.2, 0.5]])
+
+
+def denis(n, seed):
+    """Draw a target of ten flags with random probabilities; flips .2 and .5."""
+    rng = np.random.default_rng([seed, 3])
+    prior, ones = 0.25 + 0.5 * rng.random(), rng.random((2, 10))
+
+    def rows(m):
+        true = (rng.random(m) < prior).astype(int)
+        return (rng.random((m, 10)) < ones[true]).astype(int), true
+
+    X, true = rows(n)
+    given = make_noisy_labels(true, FLIPS, random_state=seed)
+    return (X, given), rows(4000)
+
+
+def zeng(n, seed):
+    run = draw_zeng(n + 2000, diagonal=(0.55, 0.65), random_state=seed)
+    return (run.X[:n], run.given[:n]), (run.X[n:], run.true[n:])
+
+
+def accuracies(data):
+    (X, given), (X_test, true) = data
+    run = Run(X, given, X_test, None, None, int(true.max()) + 1)
+    out = {name: METHODS[name](run).predicted for name in ("NoisyLabelNB()", "naive Bayes", "INB+")}
+    out["variational (VBNB)"] = VBNB().fit(X, given).predict(X_test)
+    return {name: 100 * float((found == true).mean()) for name, found in out.items()}
+
+
+def simulations(repeats):
+    """Mean accuracy over draws."""
+    cases = {
+        "Denis, n = 100": (denis, 100, repeats),
+        "Denis, n = 300": (denis, 300, repeats),
+        "Zeng, n = 500": (zeng, 500, max(1, repeats // 4)),
+    }
+    rows = {
+        name: pd.DataFrame([accuracies(draw(n, seed)) for seed in range(times)]).mean()
+        for name, (draw, n, times) in cases.items()
+    }
+    out = pd.DataFrame(rows).T
+    out.insert(0, "draws", [times for _, _, times in cases.values()])
+    return out

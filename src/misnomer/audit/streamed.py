@@ -1,0 +1,236 @@
+"""StreamedAudit: an audit of more rows than are kept, and the collector that makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from misnomer.audit.result import Audit, doubt, places
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.engines.stream import joined
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+SAMPLE = 100_000  # rows that a report looks at
+WORST = 10_000  # flagged rows that are listed
+BOOTSTRAP = 5_000  # rows of which the intervals are drawn
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamedAudit(Audit):
+    """An audit whose numbers are of all rows, and whose rows are a random sample of them.
+
+    The rate, the count, the matrix and the prior are those of the whole. ``rows``, ``posterior``
+    and what reports show of rows are of the sample (of all rows, where they are few); ``worst``
+    lists the most doubtful of all.
+
+    Attributes
+    ----------
+    total_rows, flagged : int
+        How many rows there are, and how many labels are called wrong among them.
+    worst : pyarrow.Table
+        The worst flagged rows of all, the worst first, with all of their columns.
+    left_out : tuple of str
+        What could not be read.
+    lazy : Dask data frame or None
+        One line per input row, computed when it is asked for.
+    """
+
+    total_rows: int = 0
+    flagged: int = 0
+    worst: Any = None
+    left_out: tuple[str, ...] = ()
+    lazy: Any = None
+
+    @property
+    def rows(self) -> Any:
+        """One line per row: lazily for all where the input is lazy, else of the sample."""
+        return self.shape.rows(self) if self.lazy is None else self.lazy
+
+    @property
+    def issues(self) -> Any:
+        """The worst flagged rows of all, worst first, with their places in the input."""
+        return self.shape._frame(self.worst, None)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample is all of the rows."""
+        return len(self.given) == self.total_rows
+
+    def __repr__(self) -> str:
+        """Return the answer in one line."""
+        return (
+            f"StreamedAudit({self.fitted.labeled} labels, {self.error_count.value:.1f} wrong "
+            f"({self.error_rate.value:.1%}), {self.flagged} flagged, "
+            f"verdict={self.verdict.level!r})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What is known about some rows."""
+
+    given: NDArray[np.int64]  # -1 where there is none
+    trusted: NDArray[np.bool_]
+    posterior: Array  # (n, K)
+    wrong: Array  # (n,) P(the label is wrong), 0 where there is none
+    flagged: NDArray[np.bool_]
+
+
+def answers(classifier: NoisyLabelNB, batch: Batch, posterior: Array | None = None) -> Answers:
+    """Judge some rows, by the solver's own posterior where it has one."""
+    labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
+    home, L = places(labels, classes), len(labels)
+    trusted = batch.given > L
+    back = {k: y for y, k in enumerate(home.tolist()) if k >= 0}
+    label_of = np.array([back.get(k, -1) for k in range(len(classes))])
+    given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
+    given[trusted] = label_of[batch.given[trusted] - L - 1]
+    share = classifier.model_.posterior(batch) if posterior is None else np.array(posterior)
+    wrong = np.where(trusted | (given < 0), 0.0, doubt(share, given, labels, classes))
+    share[trusted] = np.eye(len(classes))[home[given[trusted]]]
+    flagged = (given >= 0) & ~trusted & (share.argmax(axis=1) != home[given])
+    return Answers(given, trusted, share, wrong, flagged)
+
+
+def row_columns(classifier: NoisyLabelNB, found: Answers, start: int) -> pa.Table:
+    """List what is known about each row, with its place in the input."""
+    blank = found.given < 0
+    labels = pa.array([*classifier.labels_.tolist(), None])
+    place = pa.array(np.where(blank, len(classifier.labels_), found.given))
+    suggested = pa.array(found.posterior.argmax(axis=1))
+    return pa.table(
+        {
+            "row": pa.array(np.arange(start, start + len(blank))),
+            "given_label": labels.take(place),
+            "suggested_label": pa.array(classifier.classes_.tolist()).take(suggested),
+            "error_probability": pa.array(found.wrong, mask=blank),
+            "label_quality": pa.array(1.0 - found.wrong, mask=blank),
+            "is_label_issue": pa.array(found.flagged),
+        }
+    )
+
+
+def renamed(names: list[str]) -> list[str]:
+    """Tell input columns that are called like ours apart.
+
+    Examples
+    --------
+    >>> renamed(["age", "row"])
+    ['age', 'row (input)']
+    """
+    own = ("row", "given_label", "suggested_label", "error_probability", "label_quality")
+    taken, out = {*own, "is_label_issue"}, []
+    for name in names:
+        while name in taken:
+            name += " (input)"
+        taken.add(name)
+        out.append(name)
+    return out
+
+
+class Collector:
+    """Adds up what batches say, and keeps a sample and the worst of their rows.
+
+    ``start`` is the place of its first row among all ``n``; collectors of consecutive rows add.
+    """
+
+    def __init__(self, classifier: NoisyLabelNB, n: int, start: int = 0) -> None:
+        self.classifier, self.n, self.start = classifier, n, start
+        self.count = self.certainty = 0.0
+        self.labeled = self.trusted = self.flagged = 0
+        self.sample = _chosen(n, SAMPLE, 1)
+        self.drawn = _chosen(n, BOOTSTRAP, 0)
+        self.kept: list[tuple[Batch, Answers, pa.Table]] = []
+        self.bootstrap: list[Batch] = []
+        self.worst: list[pa.Table] = []
+
+    def __add__(self, other: Collector) -> Collector:
+        total = Collector(self.classifier, self.n, other.start)
+        for name in ("count", "certainty", "labeled", "trusted", "flagged"):
+            setattr(total, name, getattr(self, name) + getattr(other, name))
+        for name in ("kept", "bootstrap", "worst"):
+            setattr(total, name, [*getattr(self, name), *getattr(other, name)])
+        total._trim()
+        return total
+
+    def take(self, batch: Batch, source: pa.Table, posterior: Array | None) -> pa.Table:
+        """Judge some rows, the next in the input's order; return them with their own columns."""
+        rows = slice(self.start, self.start + len(batch))
+        found = answers(self.classifier, batch, posterior)
+        self.count += float(found.wrong.sum())
+        self.labeled += int((found.given >= 0).sum())
+        self.trusted += int(found.trusted.sum())
+        self.flagged += int(found.flagged.sum())
+        self.certainty += self._certainty(batch)
+        some = self.sample[np.searchsorted(self.sample, rows.start) :]
+        some = some[: np.searchsorted(some, rows.stop)] - rows.start
+        if len(some):
+            self.kept.append((batch.take(some), _picked(found, some), source.take(pa.array(some))))
+        draw = self.drawn[np.searchsorted(self.drawn, rows.start) :]
+        draw = draw[: np.searchsorted(draw, rows.stop)] - rows.start
+        if len(draw):
+            self.bootstrap.append(batch.take(draw))
+        table = row_columns(self.classifier, found, rows.start)
+        for name, own in zip(renamed(source.column_names), source.columns, strict=True):
+            table = table.append_column(name, own)
+        self._remember(table, found)
+        self.start = rows.stop
+        return table
+
+    def _certainty(self, batch: Batch) -> float:
+        unlabeled = np.full(len(batch), len(self.classifier.labels_), np.int32)
+        alone = self.classifier.model_.posterior(batch.judged_by(unlabeled))
+        return float(alone.max(axis=1).sum())
+
+    def _remember(self, table: pa.Table, found: Answers) -> None:
+        flagged = np.flatnonzero(found.flagged)
+        if not len(flagged):
+            return
+        home = places(
+            tuple(self.classifier.labels_.tolist()), tuple(self.classifier.classes_.tolist())
+        )[found.given[flagged]]
+        right = np.where(home >= 0, found.posterior[flagged, home], 0.0)
+        bad = table.take(pa.array(flagged)).append_column("\0right", pa.array(right))
+        self.worst.append(bad)
+        self._trim()
+
+    def _trim(self) -> None:
+        if sum(part.num_rows for part in self.worst) > 4 * WORST:
+            self.worst = [self.ranked(keep=True)]
+
+    def ranked(self, *, keep: bool = False) -> pa.Table:
+        """Sort the worst rows, the worst first, those of one rank in the input's order."""
+        every = pa.concat_tables(self.worst)
+        order = [("\0right", "ascending"), ("row", "ascending")]
+        worst = every.sort_by(order).slice(0, WORST).combine_chunks()
+        return worst if keep else worst.drop_columns(["\0right", "is_label_issue"])
+
+    def sampled(self) -> tuple[Batch, Answers, pa.Table]:
+        """Put the sample together."""
+        batches, found, tables = zip(*self.kept, strict=True)
+        names = ("given", "trusted", "posterior", "wrong", "flagged")
+        parts = [np.concatenate([getattr(one, name) for one in found]) for name in names]
+        return joined(batches), Answers(*parts), pa.concat_tables(tables).combine_chunks()
+
+
+def _picked(found: Answers, rows: NDArray[np.intp]) -> Answers:
+    return Answers(
+        found.given[rows],
+        found.trusted[rows],
+        found.posterior[rows],
+        found.wrong[rows],
+        found.flagged[rows],
+    )
+
+
+def _chosen(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Choose rows at random, all where there are few; sorted."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

@@ -1,0 +1,221 @@
+"""Auditing rows that do not fit in memory, here by batches or on a cluster by parts."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from misnomer.audit.inputs import check_column
+from misnomer.audit.streamed import Collector, StreamedAudit
+from misnomer.audit.streamed_numbers import put_together
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.streaming import Terms, compact, fit_rows, understand
+from misnomer.engines import local
+from misnomer.engines.checkpoint import Journal
+from misnomer.engines.stream import Stream
+from misnomer.readers.parts import spelled_out
+from misnomer.readers.paths import files_of, size_of
+from misnomer.readers.scan import Scan, scan
+from misnomer.table import Fold
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_IN_MEMORY = 8  # times its size on disk that a file takes while it is audited in memory
+_WORKING = 96 << 20  # bytes for reading and judging, beside the compact rows
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the user said, beside the rows."""
+
+    label: str
+    ignore: tuple[str, ...] = ()
+    id: str | None = None
+    trusted: str | None = None
+    skip_bad: bool = False
+
+
+def bytes_of(said: str | int) -> int:
+    """Read an amount of memory.
+
+    Examples
+    --------
+    >>> bytes_of("4GB"), bytes_of("1.5 MiB"), bytes_of(1000)
+    (4000000000, 1572864, 1000)
+    """
+    if isinstance(said, int):
+        return said
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?)(i?)b?\s*", said.lower())
+    if found is None:
+        raise ValueError(f"an amount of memory is written like 4GB or 512MB, not {said!r}")
+    number, unit, binary = found.groups()
+    power = list(_UNITS).index(unit)
+    return int(float(number) * (1024**power if binary else _UNITS[unit]))
+
+
+def too_large(path: str | Path) -> bool:
+    """Tell whether a file should rather be streamed: an address, a pattern, or a large one."""
+    if str(path) == "-":
+        return False
+    if "://" in str(path) or not Path(path).exists():
+        return True
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        free = 4 << 30
+    try:
+        files, _ = files_of(path)
+    except ValueError:
+        return False  # whoever reads it at once says what is wrong with it
+    return sum(map(size_of, files)) * _IN_MEMORY > free
+
+
+def compact_memory(memory: int) -> int:
+    """Share a cap on memory out: what compact rows may take of it."""
+    return max(0, (memory - resident() - _WORKING) * 3 // 4)
+
+
+def resident() -> int:
+    """Bytes of memory that this process has now (its most so far, where that is not told)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def audit_stream(
+    source: Any,
+    label: str,
+    *,
+    ignore: Sequence[str] = (),
+    id: str | None = None,
+    trusted: str | None = None,
+    classifier: NoisyLabelNB | None = None,
+    memory: str | int = "2GB",
+    skip_bad: bool = False,
+    checkpoint: str | Path | None = None,
+    cluster: Any = None,
+    rows_to: Callable[[Iterator[pa.Table]], None] | None = None,
+) -> StreamedAudit:
+    """Audit a file of any size, in bounded memory.
+
+    Parameters
+    ----------
+    source : path, address or Scan
+        The rows.
+    label, ignore, id, trusted, classifier
+        As in `audit`; columns by name.
+    memory : str or int
+        What the process may use, such as "4GB".
+    skip_bad : bool
+        Leave out what cannot be read, and say what it was.
+    checkpoint : path, optional
+        A folder for sums: the same call, after a crash, goes on where it was.
+    cluster : Cluster, optional
+        Who reads and computes instead of this process.
+    rows_to : callable, optional
+        Takes the judged rows, table after table, as they come.
+    """
+    started = perf_counter()
+    classifier = NoisyLabelNB(random_state=0) if classifier is None else classifier
+    mapped: Any = map if cluster is None else cluster.map
+    found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad, mapped=mapped)
+    asked = Asked(label, tuple(ignore), id, trusted, skip_bad)
+    for name in (label, *ignore, *([id] if id else []), *([trusted] if trusted else [])):
+        check_column(name, found.names)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        terms = understand(
+            found,
+            label,
+            classifier,
+            ignore=[*ignore, *([id] if id else [])],
+            trusted=trusted,
+            skip_bad=skip_bad,
+            numbering=True,
+            mapped=mapped,
+        )
+        fold: Fold[Any] = local.fold if cluster is None else cluster.fold
+        if checkpoint is not None:
+            fold = Journal(checkpoint, _about(found, asked, classifier)).wrap(fold)
+        if cluster is None:
+            rows: Any = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
+        else:
+            rows = cluster.keep(terms.batches, found.parts)
+        fit_rows(classifier, terms, rows, fold)
+    classifier.set_params(progress=None)
+    if cluster is not None and rows_to is None:
+        collector = collected(cluster, found, rows.rows_of_parts, terms, classifier)
+    else:
+        collector = Collector(classifier, terms.rows)
+        read = found.batches(found.names, [] if skip_bad else None)
+        tables = judged(read, terms, collector, classifier.fit_.details.get("posterior"))
+        deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
+    said = [str(one.message) for one in caught]
+    return put_together(collector, terms, id, said, perf_counter() - started)
+
+
+def collected(
+    cluster: Any, found: Scan, sizes: list[int], terms: Terms, classifier: NoisyLabelNB
+) -> Collector:
+    """Judge the parts where they are read, and add up what was found."""
+    n, names = sum(sizes), found.names
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    posterior = classifier.fit_.details.get("posterior")
+    cuts = [slice(a, a + m) for a, m in zip(starts, sizes, strict=True)]
+    own = [None if posterior is None else posterior[cut] for cut in cuts]
+    light = copy(classifier)  # what the solver found of each row does not travel with the model
+    light.fit_ = replace(classifier.fit_, details={})
+
+    def judge_part(item: tuple[Any, int, Any]) -> Collector:
+        part, start, share = item
+        total = Collector(light, n, start)
+        deque(judged(part.batches(names, [] if terms.skip_bad else None), terms, total, share), 0)
+        return total
+
+    total = reduce(add, cluster.map(judge_part, list(zip(found.parts, starts, own, strict=True))))
+    total.classifier = classifier
+    return total
+
+
+def judged(
+    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, posterior: Any
+) -> Iterator[pa.Table]:
+    """Judge rows with all of their columns; ``posterior`` is theirs, where the solver has one."""
+    first = collector.start
+    for rows in batches:
+        if rows.num_rows:
+            source = spelled_out(rows)
+            begin = collector.start - first
+            share = None if posterior is None else posterior[begin : begin + rows.num_rows]
+            yield collector.take(terms.batch(rows.select(terms.columns)), source, share)
+
+
+def _about(found: Scan, asked: Asked, classifier: NoisyLabelNB) -> dict[str, Any]:
+    """Say what the sums of a fit depend on."""
+    from misnomer import __version__
+
+    options = {n: v for n, v in classifier.get_params().items() if n not in ("progress", "n_jobs")}
+    return {
+        "version": __version__,
+        "parts": [part.name for part in found.parts],
+        "bytes": found.bytes,
+        "schema": str(found.schema),
+        "asked": str(asked),
+        "options": {name: repr(value) for name, value in options.items()},
+    }

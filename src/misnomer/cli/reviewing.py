@@ -1,0 +1,162 @@
+"""``misnomer review``, ``export`` and ``import``: the page, the clean file, other tools."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from misnomer.cli.failures import complain, failing_well
+
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="The audited file: say so if it has changed since."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(review)
+    app.command()(export)
+    app.command("import")(import_)
+
+
+def review(
+    folder: Folder,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="0 takes any that is free.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="Listen elsewhere: others may then reach the page.")
+    ] = "127.0.0.1",
+    data: Data = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address.")
+    ] = False,
+) -> None:
+    """Go through the suspects on a page in the browser."""
+    with failing_well():
+        _need_extra()
+        from misnomer.review.origin import check_unchanged, reviewed_audit
+
+        audit = reviewed_audit(folder)
+        if data is not None:
+            check_unchanged(audit, folder, data)
+        _serve(audit, folder, host, port, browser=not no_browser)
+
+
+def _need_extra() -> None:
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ValueError(
+            f"the page needs {error.name}: install it with pip install 'misnomer[review]'"
+        ) from None
+
+
+def _serve(audit: Any, folder: Path, host: str, port: int | None, *, browser: bool) -> None:
+    import uvicorn
+
+    from misnomer.review.ledger import alone
+    from misnomer.review.server import application, bound, new_token
+    from misnomer.review.session import FILE, Review
+
+    place, as_wished = bound(host, port)
+    token, real = new_token(), place.getsockname()[1]
+    with alone(folder / (FILE + ".lock")) as only:
+        if not only:
+            complain("another server shows this review already: both write to the same decisions")
+        if not as_wished:
+            complain(f"port {port or 'of the page'} is in use: {real} serves instead")
+        if host not in _LOCAL:
+            complain(f"{host} can be reached by others: whoever has the address may decide")
+        session = Review(audit, folder / FILE)
+        try:
+            app = application(session, host=host, port=real, token=token, name=folder.name)
+            config = uvicorn.Config(
+                app, log_level="error", access_log=False, lifespan="off", server_header=False
+            )
+            with suppress(KeyboardInterrupt):  # the usual end of a review
+                _announce(f"http://{_shown(host)}:{real}/?token={token}", browser)
+                uvicorn.Server(config).run(sockets=[place])
+        finally:
+            session.close()
+    print(_closing(session, folder), file=sys.stderr)
+
+
+def _closing(session: Any, folder: Path) -> str:
+    count = len(session.decisions.standing())
+    return (
+        f"{count} decisions are in {folder}; misnomer export {folder} --out clean.csv writes the "
+        "corrected table"
+    )
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _announce(address: str, browser: bool) -> None:
+    print(address, flush=True)
+    print("Ctrl-C ends the review; every decision is on disk.", file=sys.stderr)
+    if browser:
+        import threading
+        import webbrowser
+
+        opening = threading.Timer(0.5, webbrowser.open, [address])
+        opening.daemon = True
+        opening.start()
+
+
+def export(
+    folder: Folder,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="A new .csv, .parquet or (with --format) .json.")
+    ],
+    probability: Annotated[
+        float | None,
+        typer.Option(
+            "--probability",
+            "-p",
+            min=0.0,
+            max=1.0,
+            help="Correct undecided labels, too, that are wrong with at least this probability.",
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="Write every decision to a new .jsonl file.")
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--format", help="table, label-studio or argilla.")
+    ] = "table",
+    data: Data = None,
+) -> None:
+    """Write the table with its labels corrected; no file is ever replaced."""
+    with failing_well():
+        from misnomer.review import export as exporting
+        from misnomer.review.origin import check_unchanged, reviewed_audit
+
+        audit = reviewed_audit(folder)
+        if data is not None:
+            check_unchanged(audit, folder, data)
+        done = exporting.run(audit, folder, out, probability=probability, log=log, kind=kind)
+        print(done, file=sys.stderr)
+
+
+def import_(
+    folder: Folder,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON of Label Studio or Argilla.")],
+) -> None:
+    """Take over decisions that were made in Label Studio or Argilla."""
+    with failing_well():
+        from misnomer.review.formats import run
+        from misnomer.review.origin import reviewed_audit
+
+        print(run(reviewed_audit(folder), folder, file), file=sys.stderr)

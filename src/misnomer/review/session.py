@@ -1,0 +1,250 @@
+"""One review: an audit, its decisions, the ranking of the moment, what remains."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.review.decisions import Decision, Decisions
+from misnomer.review.estimate import Advice, Left, Reviewed, advice, left
+from misnomer.review.ledger import ReviewError
+from misnomer.review.origin import fingerprint
+from misnomer.review.ranking import EVERYTHING, Filter, Ranking, drawn_checks, picked, ranked
+from misnomer.review.refit import Refitter, relearned
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
+
+#: Where the decisions are, in an audit's folder.
+FILE = "review.sqlite"
+
+_CHECK_EVERY = 10  # of so many rows, one is a random check
+_REFIT_EVERY = 5  # decisions
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the review is, and what remains."""
+
+    decided: int
+    unsure: int
+    errors: int
+    labeled: int
+    left: Left
+    advice: Advice
+
+
+class Review:
+    """Go through the rows of an audit.
+
+    Parameters
+    ----------
+    audit : Audit
+        What to review.
+    path : str or Path
+        The SQLite file of the decisions.
+    refit : bool
+        Whether to fit anew in the background; without it, `refit_now` does when it is called.
+    check_every : int
+        Of so many rows that come up, one is a random check; 0 leaves them out.
+    """
+
+    def __init__(
+        self,
+        audit: Audit,
+        path: str | Path,
+        *,
+        refit: bool = True,
+        check_every: int = _CHECK_EVERY,
+    ) -> None:
+        self.audit = self.judged = audit
+        self.check_every = check_every
+        self.classes = {name: place for place, name in enumerate(audit.classes)}
+        self.first = self.ranking = ranked(audit)
+        mark = fingerprint(audit)
+        self.checks = drawn_checks(self.first, int(mark[:8], 16))
+        self.decisions = Decisions(path, mark)
+        self.decided = np.zeros(len(audit.given), bool)
+        self._lock = threading.Lock()
+        self._synced = self._fitted = 0
+        self._refitter = Refitter(self.refit_now) if refit else None
+        self.sync()
+
+    def close(self) -> None:
+        """Stop fitting and let go of the file."""
+        if self._refitter is not None:
+            self._refitter.stop()
+        self.decisions.close()
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether the model is being fitted."""
+        return self._refitter is not None and self._refitter.busy
+
+    @property
+    def trouble(self) -> str | None:
+        """What went wrong with the last fit."""
+        return None if self._refitter is None else self._refitter.trouble
+
+    def settle(self, seconds: float = 60.0) -> bool:
+        """Wait for the fit that is under way."""
+        return self._refitter is None or self._refitter.wait(seconds)
+
+    def sync(self) -> None:
+        """Take in what was decided, here or by another server."""
+        self.decisions.refresh()
+        with self._lock:
+            if self.decisions.version == self._synced:
+                return
+            for entry in self.decisions.since(self._synced):
+                if entry.row < len(self.decided):
+                    self.decided[entry.row] = self.decisions.of(entry.row) is not None
+            self._synced = self.decisions.version
+        if self._refitter is not None and self._synced - self._fitted >= _REFIT_EVERY:
+            self._refitter.ask()
+
+    def refit_now(self) -> Ranking:
+        """Fit with the decisions there are, and rank the open rows anew."""
+        version = self.decisions.version
+        known = {
+            one.row: self.classes[one.label]
+            for one in self.decisions.standing()
+            if one.action != "unsure" and one.label in self.classes
+        }
+        judged = relearned(self.audit, known) if known else self.audit
+        ranking = ranked(judged, self.ranking.version + 1)
+        with self._lock:
+            self.judged, self.ranking, self._fitted = judged, ranking, version
+        return ranking
+
+    def rows(
+        self, order: str, wanted: Filter, offset: int = 0, limit: int | None = None
+    ) -> NDArray[np.intp]:
+        """List the rows that pass a filter, in an order; some of them, if so many were asked."""
+        ranking = self.ranking
+        if order not in ranking.orders:
+            raise ReviewError(f"there is no order {order!r}; there are {', '.join(ranking.orders)}")
+        passing = wanted.passing(ranking, self.decided)
+        most = len(passing) if limit is None else limit
+        return picked(ranking.orders[order], passing, offset, most)
+
+    def next(
+        self, order: str = "probability", wanted: Filter = EVERYTHING, skip: Any = ()
+    ) -> tuple[int | None, bool]:
+        """Choose the row to look at, and say whether it is a random check.
+
+        A filter leaves the checks out: whoever filters wants these rows and no others.
+        """
+        skipped = set(skip)
+        if wanted == EVERYTHING and self._check_is_due():
+            row = self.checks.first(self._without(skipped))
+            if row is not None:
+                return row, True
+        for row in self.rows(order, wanted, limit=len(skipped) + 1).tolist():
+            if row not in skipped:
+                return row, False
+        return None, False
+
+    def _without(self, skip: Any) -> NDArray[np.bool_]:
+        done = self.decided.copy()
+        done[list(skip)] = True
+        return done
+
+    def _check_is_due(self) -> bool:
+        every = self.check_every
+        return bool(every) and int(self.decided.sum()) % every == every - 1
+
+    def decide(
+        self,
+        *,
+        key: str,
+        row: int,
+        action: str,
+        label: Any = None,
+        seen: int | None = None,
+        check: bool = False,
+        shown: float | None = None,
+        who: str = "person",
+    ) -> Decision:
+        """Write down what somebody decided about a row; when this returns, it is on disk.
+
+        Parameters
+        ----------
+        key, row, action, seen, check, who
+            As in `Decision` and `Decisions.add`.
+        label : label, optional
+            The class that was chosen, or the suggestion that was accepted: by the time of the
+            answer a new fit may suggest another one.
+        shown : float, optional
+            P(wrong) as it was shown; the ranking's own without it.
+        """
+        if not 0 <= row < len(self.decided) or self.audit.given[row] < 0:
+            raise ReviewError(f"there is no labeled row {row} in this audit")
+        said = self._said(row, action, label, shown)
+        real = check and not self.first.flagged[row]
+        decision = self.decisions.add(
+            key=key, row=row, action=action, seen=seen, who=who, check=real, **said
+        )
+        self.sync()
+        return decision
+
+    def _said(self, row: int, action: str, label: Any, shown: float | None) -> dict[str, Any]:
+        given, judged = self.audit.given_label(row), self.judged
+        suggested = judged.classes[judged.suggested[row]]
+        wrong = float(self.ranking.wrong[row]) if shown is None else min(max(shown, 0.0), 1.0)
+        return {
+            "label": self._label(action, label, given, suggested),
+            "given": given,
+            "suggested": label if action == "accept" and label is not None else suggested,
+            "probability": wrong,
+        }
+
+    def _label(self, action: str, label: Any, given: Any, suggested: Any) -> Any:
+        if action == "accept" and label is None:
+            return suggested
+        if action in ("accept", "choose"):
+            if label not in self.classes or isinstance(label, bool) != isinstance(given, bool):
+                raise ReviewError(f"{label!r} is not among the {len(self.classes)} classes")
+            return label
+        return given if action == "keep" else None
+
+    def undo(self, *, key: str, decision: int) -> Decision:
+        """Take a decision back."""
+        found = self.decisions.undo(key=key, decision=decision)
+        self.sync()
+        return found
+
+    def progress(self) -> Progress:
+        """Count, and estimate what remains."""
+        standing = self.decisions.standing()
+        sure = [one for one in standing if one.action != "unsure"]
+        reviewed = self._reviewed(sure)
+        found = left(reviewed)
+        rows = self.rows("probability", EVERYTHING, limit=20)
+        labeled = int(self.first.judged.sum())
+        return Progress(
+            decided=len(standing),
+            unsure=len(standing) - len(sure),
+            errors=sum(one.is_error for one in sure),
+            labeled=labeled,
+            left=found,
+            advice=advice(found, self.ranking.wrong[rows], labeled),
+        )
+
+    def _reviewed(self, sure: list[Decision]) -> Reviewed:
+        suspected = [one for one in sure if self.first.flagged[one.row]]
+        checked = [one for one in sure if one.check]
+        still, wrong = EVERYTHING.passing(self.ranking, self.decided), self.ranking.wrong
+        return Reviewed(
+            suspects=wrong[still & self.first.flagged],
+            others=wrong[still & ~self.first.flagged],
+            expected=sum(one.probability or 0.0 for one in suspected),
+            errors=sum(one.is_error for one in suspected),
+            checks=len(checked),
+            check_errors=sum(one.is_error for one in checked),
+        )

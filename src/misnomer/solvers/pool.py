@@ -1,0 +1,170 @@
+"""The pool: what to do with labels of unknown quality and columns of unknown dependence.
+
+Naive Bayes and its conditional twin are scored out of fold, tempered and mixed, and seen through a
+channel; several such explanations of the given labels compete, and the answer is their average by
+posterior weight. It is again one model with one weight per class and statistic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.kernels.reference import softmax
+from misnomer.model import Model
+from misnomer.smoothing import Smoothing
+from misnomer.solvers.counts import counts
+from misnomer.solvers.em import em
+from misnomer.solvers.pool_average import Average, average
+from misnomer.solvers.pool_candidates import Candidate, Field, Search
+from misnomer.solvers.pool_findings import Findings
+from misnomer.solvers.pool_intervals import intervals
+from misnomer.solvers.pool_large import is_large, refit_all, sample
+from misnomer.solvers.pool_rows import Rows, joined, spelled
+from misnomer.solvers.pool_verdict import Case, verdict
+from misnomer.solvers.task import Fit, Task
+
+Array = NDArray[np.float64]
+
+_FEWEST = 20  # labeled rows
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A solver: ``Pool()(task)``; every part can be left out.
+
+    Attributes
+    ----------
+    twin : bool
+        Let the conditional twin compete.
+    refit : bool
+        Let counts compete that are shared out by an earlier answer.
+    variational : bool
+        Let the joint model compete; it is believed where its columns are independent.
+    penalties : tuple of float
+        Of the twin, falling; empty chooses them by the table.
+    """
+
+    twin: bool = True
+    refit: bool = True
+    variational: bool = True
+    penalties: tuple[float, ...] = ()
+
+    def __call__(self, task: Task) -> Fit:
+        """Find the model."""
+        cause = unfit(task)
+        if cause is not None:
+            return cause
+        large, smoothing, history = is_large(task), held(task.smoothing), _History(task)
+        batch, place = sample(task) if large else (joined(list(task.batches)), None)
+        rows = spelled(task, batch, smoothing, place=place)
+        compete = Search(self.twin, self.refit, self.variational, self.penalties, history)
+        found = compete(rows)
+        answer = average(found)
+        case = Case(found, answer)
+        if large:
+            found = refit_all(task, found, answer, smoothing)
+            history(found.best)
+            answer = average(found)
+        n = sum(len(one) for one in task.batches)
+        return fit_of(task, found, answer, case, history.values, n)
+
+
+pool = Pool()
+
+
+class _History:
+    """The best objective after each candidate, told to whoever asked for progress."""
+
+    def __init__(self, task: Task) -> None:
+        self.values: list[float] = []
+        self.task = task
+
+    def __call__(self, candidate: Candidate) -> None:
+        last = self.values[-1] if self.values else -np.inf
+        self.values.append(max(last, -candidate.objective))
+        if self.task.progress is not None:
+            self.task.progress(len(self.values), self.values[-1])
+
+
+def held(smoothing: Smoothing) -> Smoothing:
+    """Take the user's virtual examples where they are fixed and not none, else Laplace's.
+
+    Shared-out counts would let an automatic m run away.
+    """
+    if smoothing.m is None or (smoothing.m == 0 and smoothing.cells == 0):
+        return Smoothing(cells=1.0, shrink=5.0, extra=1e-4, classes=1.0)
+    return smoothing if smoothing.classes else replace(smoothing, classes=1.0)
+
+
+def unfit(task: Task) -> Fit | None:
+    """Answer by a simpler solver where there is nothing to pool, and say so."""
+    channel = task.channel
+    L, K = channel.matrix.shape
+    if L != K or not channel.free.all() or channel.tied != "cells":
+        note = "The channel is partly known: the pool gives way to EM, which respects it."
+        return _noted(em(task), note)
+    rows = task.by_label.rows
+    if rows < _FEWEST or not task.schema.statistics:
+        note = f"{rows:.0f} labeled rows are too few to doubt any: all labels are taken as true."
+        if not task.schema.statistics:
+            note = "No column says anything: all labels are taken as true."
+        known = replace(channel, matrix=np.eye(K), free=np.zeros((K, K), bool))
+        return _noted(counts(replace(task, channel=known)), note)
+    return None
+
+
+def _noted(fit: Fit, note: str) -> Fit:
+    return replace(fit, details={**fit.details, "notes": (note,)})
+
+
+def fit_of(
+    task: Task, found: Field, answer: Average, case: Case, history: list[float], n: int
+) -> Fit:
+    """Put the model together, with all that an audit asks for."""
+    rows = found.rows
+    channel = replace(task.channel, matrix=answer.reported)
+    prior = softmax(answer.bias[None, :])[0][0]
+    model = Model(prior, channel, answer.weights, task.schema)
+    known = {
+        "posterior": rows.given_back(answer.posterior, n),
+        "class_shares": np.asarray(rows.weight @ answer.posterior / rows.weight.sum()),
+        "solver": "pool",
+        "notes": notes(case.found, answer, len(rows)),
+        "candidates": tuple((one.name, weight, -one.objective) for weight, one in answer.parts),
+    }
+    findings = Findings(
+        known,
+        {
+            "intervals": lambda: intervals(rows, found.best).found(error_rate(rows, answer)),
+            "verdict": lambda: verdict(case, findings["intervals"]["error_rate"]),
+        },
+    )
+    return Fit(model, history[-1], tuple(history), True, findings)
+
+
+def error_rate(rows: Rows, answer: Average) -> float:
+    """Average the doubt over the labeled rows."""
+    at = rows.labeled
+    wrong = 1.0 - (answer.posterior[at] * rows.hard[at]).sum(axis=1)
+    return float(rows.weight[at] @ wrong / rows.total)
+
+
+def notes(found: Field, answer: Average, n: int) -> tuple[str, ...]:
+    """Say what the answer is made of."""
+    names = sorted({one.name for _, one in answer.parts})
+    out = [
+        f"{len(found.candidates)} explanations competed; the answer averages {', '.join(names)}."
+    ]
+    if n > len(found.rows):
+        out.append(f"They competed on {len(found.rows):,} rows; the best was fitted to all {n:,}.")
+    if found.believed:
+        out.append("The columns look independent given the class: their joint model is believed.")
+    if answer.mix > 0.5:
+        out.append(
+            f"{answer.mix:.0%} of the scores come from conditional weights: the columns repeat "
+            "each other, and plain naive Bayes would count them twice."
+        )
+    return tuple(out)

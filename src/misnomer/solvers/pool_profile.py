@@ -1,0 +1,114 @@
+"""Which error rates explain the labels about equally well: the objective along the rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.solvers.pool_candidates import Candidate
+from misnomer.solvers.pool_intervals import rate_of, thinned
+from misnomer.solvers.pool_lbfgs import Function, minimise
+from misnomer.solvers.pool_objective import Problem
+from misnomer.solvers.pool_rows import Rows
+from misnomer.solvers.pool_twin import margin
+
+Array = NDArray[np.float64]
+
+_GRID = (0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+_HARDLY = -4.0  # logit of an error rate
+_STIFF = 1e4  # nats per squared rate
+_ANY_SCALE = 5.0  # spread of log s
+ALIKE = 2.0  # nats
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The best objective at each error rate.
+
+    Attributes
+    ----------
+    rates : (m,) array
+        The error rates, rising.
+    cost : (m,) array
+        Nats above the best.
+    vectors : tuple of arrays
+        The parameters there.
+    """
+
+    rates: Array
+    cost: Array
+    vectors: tuple[Array, ...]
+
+    @property
+    def valley(self) -> tuple[float, float]:
+        """The lowest and the highest rate within two nats of the best."""
+        inside = self.rates[self.cost < ALIKE]
+        return float(inside.min()), float(inside.max())
+
+
+def profile(rows: Rows, best: Candidate, *, any_scale: bool = True) -> tuple[Problem, Profile]:
+    """Pin the error rate at each of a few values, and explain the labels as well as that allows.
+
+    Parameters
+    ----------
+    rows, best
+        The rows, and their best explanation.
+    any_scale : bool
+        Assume nothing of the scale: where only that assumption separates wrong labels from rows
+        that are hard to tell, the data do not. Otherwise independent columns say it: about one.
+    """
+    task = thinned(rows, best)
+    if any_scale:
+        task = replace(task, costs=replace(task.costs, scale_spread=_ANY_SCALE))
+    middle, value = minimise(task, best.pooled.vector)
+    here = rate_of(task, middle)
+    found = [(here, value, middle)]
+    found += _chain(task, middle, [rate for rate in reversed(_GRID) if rate < here])
+    found += _chain(task, middle, [rate for rate in _GRID if rate > here])
+    if any_scale:
+        found += _chain(task, _softened(task, middle), list(_GRID))
+    found.sort(key=lambda one: one[0])
+    rates, values, vectors = zip(*found, strict=True)
+    cost = np.array(values) - min(values)
+    return task, Profile(np.array(rates), cost, tuple(vectors))
+
+
+def _chain(task: Problem, vector: Array, rates: list[float]) -> list[tuple[float, float, Array]]:
+    """Go along the rates, each from where the last one ended; give up where it costs too much."""
+    found: list[tuple[float, float, Array]] = []
+    for rate in rates:
+        vector, _ = minimise(_pinned(task, rate), vector, max_iter=60)
+        found.append((rate_of(task, vector), task(vector)[0], vector))
+        if found[-1][1] > min(value for _, value, _ in found) + 4.0 * ALIKE:
+            break
+    return found
+
+
+def _softened(task: Problem, vector: Array) -> Array:
+    """Start where every row is hard to tell and hardly a label wrong.
+
+    From scores that are sure of every row, no small step leads there.
+    """
+    out = vector.copy()
+    out[0] = np.log(1.5 / max(margin(task.scores), 1e-6))
+    at = (1 if task.contrast is None else 2) + task.classes
+    out[at : at + task.classes + 1] = _HARDLY
+    return out
+
+
+def _pinned(task: Problem, rate: float) -> Function:
+    """Add a stiff spring that holds the error rate."""
+    at = (1 if task.contrast is None else 2) + task.classes + 1
+
+    def function(vector: Array) -> tuple[float, Array]:
+        value, gradient = task(vector)
+        rates = task.read(vector).rates
+        away = float(task.given @ rates) - rate
+        pull = 2.0 * _STIFF * away * task.given * rates * (1.0 - rates)
+        gradient = gradient.copy()
+        gradient[at : at + task.classes] += pull
+        return value + _STIFF * away**2, gradient
+
+    return function

@@ -1,0 +1,34 @@
+"""Made-up tables for the engines: every family, missing cells and labels, wrong labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+WORDS = ["red", "blue", "green", "tea", "milk", "salt"]
+
+
+def table(n: int = 900, seed: int = 0) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 3, n)
+    names = np.array(["x", "y", "z"], object)
+    label = names[z]
+    wrong = rng.random(n) < 0.1
+    label[wrong] = names[rng.integers(0, 3, wrong.sum())]
+    label[rng.random(n) < 0.05] = None
+    size = rng.normal(z, 1.0)
+    size[rng.random(n) < 0.1] = np.nan
+    color = np.array(list("abcd"), object)[z + rng.integers(0, 2, n)]
+    color[rng.random(n) < 0.1] = None
+    note = [" ".join(rng.choice(WORDS, 5)) + f" w{i}" for i in range(n)]
+    return pa.table(
+        {
+            "size": pa.array(size, from_pandas=True),
+            "color": pa.array(color.tolist()),
+            "few": rng.integers(0, 5, n) + z,
+            "flag": rng.random(n) < 0.3 + 0.2 * z,
+            "note": note,
+            "number": np.arange(n),
+            "label": pa.array(label.tolist()),
+        }
+    )
