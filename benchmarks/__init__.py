@@ -1,0 +1,1 @@
+"""Benchmarks: always a ratio to a peer in the same run."""
