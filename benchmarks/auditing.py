@@ -78,8 +78,8 @@ def compare(name: str, X, true, K: int, peer, bar: float) -> None:
     found, fast = timed(lambda: audit(X, given))
     ours = np.asarray(found.rows["is_label_issue"])
     print(
-        f"{name}: today {slow:.1f} s, F1 {f1_score(wrong, theirs):.3f}; "
-        f"audit {fast:.1f} s, F1 {f1_score(wrong, ours):.3f}: {slow / fast:.1f}x faster (bar {bar}x)"
+        f"{name}: {slow:.1f} s, F1 {f1_score(wrong, theirs):.3f}; "
+        f"audit {fast:.1f} s, F1 {f1_score(wrong, ours):.3f}: {slow / fast:.2g}x (bar {bar}x)"
     )
 
 

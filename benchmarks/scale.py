@@ -58,7 +58,8 @@ def clock(call) -> tuple[float, object]:
 def parts(path: Path, solver: str, passes: int):
     """Understand a file and put it into compact form, each timed."""
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import compact, understand
+    from misnomer.classifiers.streaming import compact
+    from misnomer.classifiers.terms import understand
     from misnomer.engines.stream import Stream
     from misnomer.readers.scan import scan
 
@@ -101,7 +102,7 @@ def count(folder: Path) -> dict[str, object]:
     parse, _ = clock(lambda: csv.read_csv(folder / "count.csv"))
     out: dict[str, object] = {"bar": "2,000,000 rows/s, or 0.5 of pyarrow"}
     for name, file, other in (("parquet", path, read), ("csv", folder / "count.csv", parse)):
-        settle, (classifier, terms, look, build) = clock(lambda file=file: parts(file, "counts", 1))
+        settle, (classifier, terms, _, build) = clock(lambda file=file: parts(file, "counts", 1))
         encode, rows = clock(lambda build=build: build(1 << 40))
         fit, _ = clock(lambda c=classifier, t=terms, r=rows: fit_rows(c, t, r))
         ours = settle + encode + fit
@@ -117,7 +118,7 @@ def count(folder: Path) -> dict[str, object]:
 
 def memory(folder: Path) -> dict[str, object]:
     """The most memory that streaming a file many times larger than its cap takes."""
-    rows = TIMES * CAP // (40 * 8)
+    rows = TIMES * CAP // 400  # bytes of a row of 40 reals on disk, about
     path = made(folder / "memory.parquet", rows, categories=0, reals=40)
     script = (
         "import sys, resource, warnings; warnings.simplefilter('ignore')\n"
@@ -150,11 +151,12 @@ def memory(folder: Path) -> dict[str, object]:
 def cluster(folder: Path) -> dict[str, object]:
     """Passes of EM on one and on two worker processes."""
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import fit_rows, understand
+    from misnomer.classifiers.streaming import fit_rows
+    from misnomer.classifiers.terms import understand
     from misnomer.engines.dask import Cluster
     from misnomer.readers.scan import scan
 
-    n, passes = 2_000_000, 5
+    n, passes = 4_000_000, 5
     path = made(folder / "cluster.parquet", n, categories=40, reals=10)
     seconds = {}
     for workers in (1, 2):
@@ -186,6 +188,7 @@ def overhead(folder: Path) -> dict[str, object]:
 
 
 def main() -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     sections = {f.__name__: f for f in (stream, count, memory, cluster, overhead)}
     for name in sys.argv[1:] or sections:
         with tempfile.TemporaryDirectory(prefix="misnomer-scale-") as folder:

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 import warnings
 from pathlib import Path
 
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score
+from threadpoolctl import threadpool_limits
 from trust_methods import METHODS, Run
 from trust_simulations import simulations
 from trust_tasks import NOISES, QUICK, TASKS, UNSEEN, features, plant, split, take
@@ -189,4 +186,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with threadpool_limits(1):  # CPU seconds of one thread
+        main()

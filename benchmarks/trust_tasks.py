@@ -99,7 +99,7 @@ def take(X, rows):
 
 
 def features(X):
-    """Indicators, standardised reals with their squares, or tf-idf: what LogisticRegression sees."""
+    """Give LogisticRegression indicators, standardised reals and their squares, or tf-idf."""
     if not isinstance(X, pd.DataFrame):
         idf = np.log((1 + X.shape[0]) / (1 + np.asarray((X > 0).sum(axis=0)).ravel())) + 1
         scaled = sparse.csr_matrix(X.multiply(idf))

@@ -19,7 +19,8 @@ void read(const Call &call, Index first, Index rows, Scratch &scratch) {
 }
 
 void score(const Call &call, Index first, Index rows, Scratch &scratch) {
-    std::memset(scratch.scores, 0, sizeof(double) * rows * call.stride);
+    if (!call.lookups.n_sections || !call.lookups.sections[0].with_code)
+        std::memset(scratch.scores, 0, sizeof(double) * rows * call.stride);
     score_lookups(call, rows, scratch);
     score_reals(call, first, rows, scratch);
     score_words(call, first, rows, scratch);

@@ -29,6 +29,7 @@ struct Run {
     int repeat;                  // rows for which limit, factor and base are spelled out
     const Slot *limit, *factor;  // (fold, repeat, groups)
     const Slot *base;            // (repeat, groups)
+    const std::uint16_t *short_limit, *short_factor;  // the same where they fit; or null
     Index scratch;               // where its rows begin in Scratch::slots
 };
 
@@ -36,6 +37,7 @@ struct Run {
 struct Section {
     int run;
     int first, last;
+    bool with_code;  // the row's code, which is the first run, is looked up on the way
 };
 
 // The columns that look their weights up in a table, the row's code first.

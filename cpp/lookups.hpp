@@ -11,40 +11,43 @@ namespace {
 
 // Find the table rows of `size` groups, which may go on over several rows. The pointers do not
 // overlap: knowing it, the compiler vectorizes.
-template <class Code, int Fold>
-inline void fold_codes(const Run &run, const Code *__restrict codes, int size,
-                       Slot *__restrict slots) {
-    const Slot *__restrict limit = run.limit;
-    const Slot *__restrict factor = run.factor;
-    const Slot *__restrict base = run.base;
-    const int next = run.repeat * run.groups;
+template <int Fold, class Number, class Code>
+inline void fold_codes(const Code *__restrict codes, const Number *__restrict limit,
+                       const Number *__restrict factor, const Slot *__restrict base, int next,
+                       int size, Slot *__restrict slots) {
     for (int g = 0; g < size; ++g) {
-        Slot slot = base[g];
+        Number slot = 0;
         for (int f = 0; f < Fold; ++f) {
-            const Slot code = codes[g * Fold + f], most = limit[f * next + g];
-            slot += (code < most ? code : most) * factor[f * next + g];
+            const Number code = codes[g * Fold + f], most = limit[f * next + g];
+            slot = static_cast<Number>(slot + (code < most ? code : most) * factor[f * next + g]);
         }
-        slots[g] = slot;
+        slots[g] = base[g] + slot;
     }
 }
 
-template <class Code, int Fold>
+template <int Fold, class Code>
 void find_codes(const Run &run, Index first, Index rows, Slot *slots) {
     const Code *codes = static_cast<const Code *>(run.source) + first * run.stride;
+    const int next = run.repeat * run.groups;
     for (Index row = 0; row < rows; row += run.repeat) {
         const Index number = rows - row < run.repeat ? rows - row : run.repeat;
-        fold_codes<Code, Fold>(run, codes + row * run.stride, static_cast<int>(number) * run.groups,
-                               slots + row * run.groups);
+        const int size = static_cast<int>(number) * run.groups;
+        if (run.short_limit)
+            fold_codes<Fold>(codes + row * run.stride, run.short_limit, run.short_factor, run.base,
+                             next, size, slots + row * run.groups);
+        else
+            fold_codes<Fold>(codes + row * run.stride, run.limit, run.factor, run.base, next, size,
+                             slots + row * run.groups);
     }
 }
 
 template <class Code>
 void find_codes(const Run &run, Index first, Index rows, Slot *slots) {
     switch (run.fold) {
-        case 1: return find_codes<Code, 1>(run, first, rows, slots);
-        case 2: return find_codes<Code, 2>(run, first, rows, slots);
-        case 3: return find_codes<Code, 3>(run, first, rows, slots);
-        default: return find_codes<Code, 4>(run, first, rows, slots);
+        case 1: return find_codes<1, Code>(run, first, rows, slots);
+        case 2: return find_codes<2, Code>(run, first, rows, slots);
+        case 3: return find_codes<3, Code>(run, first, rows, slots);
+        default: return find_codes<4, Code>(run, first, rows, slots);
     }
 }
 
@@ -99,54 +102,82 @@ void read_lookups(const Call &call, Index first, Index rows, Scratch &scratch) {
     }
 }
 
-template <int Width>
-void add_rows(const double *table, const Slot *slots, int groups, int number, Index rows,
-              double *scores, int stride) {
-    for (Index row = 0; row < rows; ++row, slots += groups, scores += stride) {
-        Lanes value[Width];
-        for (int v = 0; v < Width; ++v) value[v] = load(scores + v * lanes);
-        for (int g = 0; g < number; ++g)
-            for (int v = 0; v < Width; ++v) value[v] += load(table + slots[g] + v * lanes);
-        for (int v = 0; v < Width; ++v) store(scores + v * lanes, value[v]);
-    }
+// Where the groups of a section are looked up, from the first row of the chunk on.
+struct Places {
+    const Slot *slots;  // of its first group
+    Index step;         // from row to row
+    int number;         // of groups
+    const Slot *code;   // of the row's code; or null
+};
+
+Places places_of(const Lookups &lookups, const Section &section, const Scratch &scratch) {
+    const Run &run = lookups.runs[section.run];
+    return {scratch.slots + run.scratch + section.first, run.groups, section.last - section.first,
+            section.with_code ? scratch.slots : nullptr};
+}
+
+// Add up the table rows of several rows at a time: every sum is a chain of additions, and
+// several chains go on at once.
+template <int Width, int Rows>
+inline void add_up(const double *table, const Places &at, Index row, double *scores, int stride) {
+    const Slot *slots = at.slots + row * at.step;
+    scores += row * stride;
+    Lanes value[Rows][Width];
+    for (int r = 0; r < Rows; ++r)
+        for (int v = 0; v < Width; ++v)
+            value[r][v] = load((at.code ? table + at.code[row + r] : scores + r * stride) +
+                               v * lanes);
+    for (int g = 0; g < at.number; ++g)
+        for (int r = 0; r < Rows; ++r) {
+            const double *from = table + slots[r * at.step + g];
+            hold(from);
+            for (int v = 0; v < Width; ++v) value[r][v] += load(from + v * lanes);
+        }
+    for (int r = 0; r < Rows; ++r)
+        for (int v = 0; v < Width; ++v) store(scores + r * stride + v * lanes, value[r][v]);
 }
 
 template <int Width>
-void add_shares(double *sums, const Slot *slots, int groups, int number, Index rows,
-                const double *share, int stride) {
-    for (Index row = 0; row < rows; ++row, slots += groups, share += stride) {
-        Lanes value[Width];
-        for (int v = 0; v < Width; ++v) value[v] = load(share + v * lanes);
-        for (int g = 0; g < number; ++g)
-            for (int v = 0; v < Width; ++v) {
-                double *at = sums + slots[g] + v * lanes;
-                store(at, load(at) + value[v]);
-            }
-    }
+inline void add_share(double *sums, Slot slot, const Lanes (&value)[Width]) {
+    double *to = sums + slot;
+    hold(to);
+    for (int v = 0; v < Width; ++v) store(to + v * lanes, load(to + v * lanes) + value[v]);
+}
+
+template <int Width>
+inline void share_out(double *sums, const Places &at, Index row, const double *share) {
+    const Slot *slots = at.slots + row * at.step;
+    Lanes value[Width];
+    for (int v = 0; v < Width; ++v) value[v] = load(share + v * lanes);
+    if (at.code) add_share<Width>(sums, at.code[row], value);
+    int g = 0;
+    for (; g + 3 < at.number; g += 4)
+        for (int next = 0; next < 4; ++next) add_share<Width>(sums, slots[g + next], value);
+    for (; g < at.number; ++g) add_share<Width>(sums, slots[g], value);
 }
 
 void score_lookups(const Call &call, Index rows, Scratch &scratch) {
     for (int s = 0; s < call.lookups.n_sections; ++s) {
-        const Section &section = call.lookups.sections[s];
-        const Run &run = call.lookups.runs[section.run];
+        const Places at = places_of(call.lookups, call.lookups.sections[s], scratch);
         by_width(call.stride, [&](auto width, int shift) {
-            add_rows<width>(call.lookups.table + shift,
-                            scratch.slots + run.scratch + section.first, run.groups,
-                            section.last - section.first, rows, scratch.scores + shift,
-                            call.stride);
+            constexpr int together = width <= 2 ? 4 : width <= 4 ? 2 : 1;
+            const double *table = call.lookups.table + shift;
+            double *scores = scratch.scores + shift;
+            Index row = 0;
+            for (; row + together <= rows; row += together)
+                add_up<width, together>(table, at, row, scores, call.stride);
+            for (; row < rows; ++row) add_up<width, 1>(table, at, row, scores, call.stride);
         });
     }
 }
 
 void add_lookups(const Call &call, Index rows, const Scratch &scratch, double *sums) {
     for (int s = 0; s < call.lookups.n_sections; ++s) {
-        const Section &section = call.lookups.sections[s];
-        const Run &run = call.lookups.runs[section.run];
+        const Places at = places_of(call.lookups, call.lookups.sections[s], scratch);
         by_width(call.stride, [&](auto width, int shift) {
-            add_shares<width>(sums + call.lookups.sums + shift,
-                              scratch.slots + run.scratch + section.first, run.groups,
-                              section.last - section.first, rows, scratch.scores + shift,
-                              call.stride);
+            double *own = sums + call.lookups.sums + shift;
+            for (Index row = 0; row < rows; ++row)
+                share_out<width>(own, at, row, scratch.scores + row * call.stride + shift);
         });
     }
 }
@@ -157,7 +188,10 @@ void tally_run(const Call &call, const Run &run, Index first, Index rows, const 
         if (call.codes[row] < 0) continue;
         double *own = sums + call.codes[row] * call.lookups.slots;
         const double weight = call.weight ? call.weight[row] : 1.0;
-        for (int g = 0; g < run.groups; ++g) own[slots[g]] += weight;
+        int g = 0;
+        for (; g + 3 < run.groups; g += 4)
+            for (int next = 0; next < 4; ++next) own[slots[g + next]] += weight;
+        for (; g < run.groups; ++g) own[slots[g]] += weight;
     }
 }
 

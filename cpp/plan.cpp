@@ -61,7 +61,7 @@ void Plan::add_row_codes(const std::int32_t *codes, Index n_codes) {
     has_codes_ = true;
     digits_.push_back({n_codes + 1, 1, 0, n_codes, 0, -1});
     add_group(0);
-    Run run{Cells::code32, codes, nullptr, 1, 1, 1, 1, nullptr, nullptr, nullptr, 0};
+    Run run{Cells::code32, codes, nullptr, 1, 1, 1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, 0};
     add_run(run, 0);
 }
 
@@ -77,7 +77,7 @@ void Plan::add_codes(const CodesBlock &block) {
         const Index fold = fold_from(block.sizes, column, limit), first_group = groups();
         const auto *source = static_cast<const std::uint8_t *>(block.codes);
         Run run{cells, source + column * block.bytes, nullptr, columns, static_cast<int>(fold), 0,
-                1, nullptr, nullptr, nullptr, 0};
+                1, nullptr, nullptr, nullptr, nullptr, nullptr, 0};
         while (column < columns && fold_from(block.sizes, column, limit) == fold) {
             const Index first_digit = digits_.size();
             for (Index f = 0; f < fold; ++f, ++column) {
@@ -111,7 +111,7 @@ void Plan::add_bits(const FlagsBlock &block, const std::uint8_t *bits, Index sta
     }
     const bool masked = block.observed != nullptr && bits != block.observed;
     Run run{step == 8 ? Cells::byte : Cells::nibble, bits, masked ? block.observed : nullptr,
-            bytes, 1, 0, 1, nullptr, nullptr, nullptr, 0};
+            bytes, 1, 0, 1, nullptr, nullptr, nullptr, nullptr, nullptr, 0};
     add_run(run, first_group);
 }
 
@@ -150,6 +150,15 @@ void Plan::add_run(Run run, Index first_group) {
     run.limit = data.data();
     run.factor = run.limit + run.fold * n;
     run.base = run.factor + run.fold * n;
+    Index most = 0;
+    for (Index g = first_group; g < groups(); ++g) most = std::max(most, groups_[g].rows);
+    if (run.cells != Cells::code32 && most * stride <= std::numeric_limits<std::uint16_t>::max()) {
+        Buffer<std::uint16_t> narrow(2 * run.fold * n);
+        for (Index i = 0; i < 2 * run.fold * n; ++i) narrow[i] = static_cast<std::uint16_t>(data[i]);
+        run.short_limit = narrow.data();
+        run.short_factor = run.short_limit + run.fold * n;
+        short_run_data_.push_back(std::move(narrow));
+    }
     runs_.push_back(run);
     run_data_.push_back(std::move(data));
 }
@@ -168,13 +177,14 @@ void Plan::add_words(const WordsBlock &block) {
 }
 
 void Plan::cut_sections() {
-    Index first_group = 0;
-    for (int r = 0; r < static_cast<int>(runs_.size()); ++r) {
+    const int first_run = has_codes_ ? 1 : 0;
+    Index first_group = first_run;
+    for (int r = first_run; r < static_cast<int>(runs_.size()); ++r) {
         Index bytes = 0;
         for (int g = 0; g < runs_[r].groups; ++g) {
             const Index own = groups_[first_group + g].rows * layout_.stride * 8;
             if (g == 0 || bytes + own > section_bytes) {
-                sections_.push_back({r, g, g});
+                sections_.push_back({r, g, g, false});
                 bytes = 0;
             }
             bytes += own;
@@ -182,6 +192,9 @@ void Plan::cut_sections() {
         }
         first_group += runs_[r].groups;
     }
+    if (!has_codes_) return;
+    if (sections_.empty()) sections_.push_back({0, 0, 0, true});
+    sections_.front().with_code = true;
 }
 
 void Plan::choose_chunk() {

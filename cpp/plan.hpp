@@ -79,6 +79,7 @@ class Plan {
     std::vector<Group> groups_;
     std::vector<Run> runs_;
     std::vector<Buffer<Slot>> run_data_;
+    std::vector<Buffer<std::uint16_t>> short_run_data_;
     std::vector<Section> sections_;
     std::vector<Reals> reals_;
     std::vector<Words> words_;

@@ -79,18 +79,25 @@ struct Tile {
     double *top, *total, *weight, *height;
 };
 
-void load_tile(const Tile &tile, const double *scores, Index rows, int classes, int stride) {
+// A full tile has a length that the compiler knows: hence the branch.
+void load_tile(const Tile &tile, const double *scores, int rows, int classes, int stride) {
     for (int k = 0; k < classes; ++k) {
-        double *own = tile.scores + k * tile_rows;
-        for (Index row = 0; row < rows; ++row) own[row] = scores[row * stride + k];
-        for (Index row = rows; row < tile_rows; ++row) own[row] = 0.0;
+        double *__restrict own = tile.scores + k * tile_rows;
+        if (rows == tile_rows)
+            for (int row = 0; row < tile_rows; ++row) own[row] = scores[row * stride + k];
+        else
+            for (int row = 0; row < tile_rows; ++row)
+                own[row] = row < rows ? scores[row * stride + k] : 0.0;
     }
 }
 
-void store_tile(const Tile &tile, double *scores, Index rows, int classes, int stride) {
+void store_tile(const Tile &tile, double *scores, int rows, int classes, int stride) {
     for (int k = 0; k < classes; ++k) {
-        const double *own = tile.scores + k * tile_rows;
-        for (Index row = 0; row < rows; ++row) scores[row * stride + k] = own[row];
+        const double *__restrict own = tile.scores + k * tile_rows;
+        if (rows == tile_rows)
+            for (int row = 0; row < tile_rows; ++row) scores[row * stride + k] = own[row];
+        else
+            for (int row = 0; row < rows; ++row) scores[row * stride + k] = own[row];
     }
 }
 
@@ -138,10 +145,10 @@ void share_rows(const Call &call, Index first, Index rows, Scratch &scratch) {
     const Tile tile{scratch.tile, extra, extra + tile_rows, extra + 2 * tile_rows,
                     extra + 3 * tile_rows};
     for (Index at = 0; at < rows; at += tile_rows) {
-        const Index size = rows - at < tile_rows ? rows - at : tile_rows;
+        const int size = rows - at < tile_rows ? static_cast<int>(rows - at) : tile_rows;
         double *scores = scratch.scores + at * call.stride;
         load_tile(tile, scores, size, call.classes, call.stride);
-        for (Index i = 0; i < tile_rows; ++i)
+        for (int i = 0; i < tile_rows; ++i)
             tile.weight[i] = i >= size ? 0.0 : call.weight ? call.weight[first + at + i] : 1.0;
         exponentiate(tile, call.classes);
         scratch.loglik += normalize(tile, call.classes);

@@ -77,18 +77,25 @@ inline void each_piece(const Words &block, Index row, Scratch &scratch, const Bo
 template <int Width, class Word>
 inline void weigh_words(const double *weights, std::size_t stride, const Piece<Word> &piece,
                         double *scores) {
-    Lanes value[Width];
-    for (int v = 0; v < Width; ++v) value[v] = load(scores + v * lanes);
+    constexpr int chains = Width <= 5 ? 2 : 1;  // sums that are added up independently
+    Lanes value[chains][Width] = {};
+    for (int v = 0; v < Width; ++v) value[0][v] = load(scores + v * lanes);
     const Word *later = piece.later();
-    for (Index i = 0; i < piece.size; ++i) {
+    Index i = 0;
+    const auto add = [&](Lanes(&to)[Width]) {
         const double *soon = weights + later[i] * stride;
         hold(soon);
         prefetch(soon, 8 * Width * lanes);
         const double *row = weights + piece.word[i] * stride;
         hold(row);
-        for (int v = 0; v < Width; ++v) value[v] += piece.count[i] * load(row + v * lanes);
-    }
-    for (int v = 0; v < Width; ++v) store(scores + v * lanes, value[v]);
+        for (int v = 0; v < Width; ++v) to[v] += piece.count[i] * load(row + v * lanes);
+        ++i;
+    };
+    while (i + chains <= piece.size)
+        for (int c = 0; c < chains; ++c) add(value[c]);
+    while (i < piece.size) add(value[0]);
+    for (int v = 0; v < Width; ++v)
+        store(scores + v * lanes, chains == 2 ? value[0][v] + value[chains - 1][v] : value[0][v]);
 }
 
 template <int Width, class Word>

@@ -73,7 +73,7 @@ def test_groups_go_through_the_same_door(data):
 def test_what_limits_the_answer_is_said():
     table = [["x", "x", None], ["y", "y", None], [None, None, "x"], [None, None, None]]
     fit = CrowdNB().fit(None, table)
-    assert any("1 rows have no answer" in note for note in fit.notes_)
+    assert any("1 row has no answer" in note for note in fit.notes_)
     assert any("(2) never met anybody" in note for note in fit.notes_)
     circles = [["x", "x", None, None], ["y", "x", None, None], [None, None, "x", "y"]]
     assert any("2 circles" in note for note in CrowdNB().fit(None, circles).notes_)

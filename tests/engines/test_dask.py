@@ -25,7 +25,8 @@ from misnomer.audit import audit
 from misnomer.audit.clustered import audit_dask
 from misnomer.audit.inputs import labels_of
 from misnomer.audit.streaming import audit_stream
-from misnomer.classifiers.streaming import fit_rows, understand
+from misnomer.classifiers.streaming import fit_rows
+from misnomer.classifiers.terms import understand
 from misnomer.engines.dask import Cluster
 from misnomer.readers.scan import scan
 from misnomer.table import Batch
@@ -136,7 +137,7 @@ def test_lazy_frames_bags_and_arrays(cluster):
     want = audit(rows, "label", classifier=NoisyLabelNB(**FIXED))
     frame = rows.to_pandas().set_index(np.arange(600) * 2)
     lazy = dd.from_pandas(frame, npartitions=5)
-    got = audit_dask(lazy, "label", cluster=cluster, classifier=NoisyLabelNB(**FIXED))
+    got = audit(lazy, "label", cluster=cluster, classifier=NoisyLabelNB(**FIXED))
     assert got.error_rate.value == pytest.approx(want.error_rate.value, rel=1e-12)
     every = got.rows
     assert isinstance(every, dd.DataFrame)

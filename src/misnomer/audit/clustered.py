@@ -12,11 +12,11 @@ import pyarrow as pa
 from misnomer.audit.streamed import StreamedAudit, answers, row_columns
 from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.streaming import Terms
+from misnomer.classifiers.terms import Terms
 from misnomer.engines.dask import Cluster, lazily, pieces, then
 from misnomer.readers.frames import arrow_columns
-from misnomer.readers.parts import TablePart, conform
 from misnomer.readers.kinds import unified
+from misnomer.readers.parts import TablePart, conform
 from misnomer.readers.scan import Scan
 
 

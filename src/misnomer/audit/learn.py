@@ -118,7 +118,7 @@ def _audit(
     notes: tuple[str, ...],
     seconds: float,
 ) -> Audit:
-    model, L = classifier.model_, len(classifier.labels_)
+    L = len(classifier.labels_)
     names, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home = places(names, classes)
     given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
@@ -153,7 +153,7 @@ def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
     return min(count, rate.low * labeled), max(count, rate.high * labeled)
 
 
-def _shares(classifier: NoisyLabelNB, spread: Intervals) -> dict[str, Array]:
+def _shares(classifier: NoisyLabelNB, spread: Intervals) -> dict[str, Any]:
     return {
         "matrix": classifier.noise_matrix_,
         "matrix_low": spread.matrix_low,

@@ -13,6 +13,7 @@ from scipy import sparse
 from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.result import Audit, Fitted, places
 from misnomer.audit.saving import ARRAYS, NUMBERS
+from misnomer.audit.source_files import read_sources
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Block, Words
@@ -73,6 +74,7 @@ def _audit(
         classifier=classifier,
         batch=Batch(blocks, _codes(classifier, given, trusted)),
         shape=Shape(default_backend(), None, source, about["id"]),
+        sources=read_sources(arrays, about, classifier.labels_, n),
     )
 
 
@@ -91,6 +93,8 @@ def _blocks(
     classifier: NoisyLabelNB, arrays: dict[str, NDArray[Any]], source: Any, n: int
 ) -> tuple[Block, ...]:
     schema = classifier.model_.schema
+    if not schema.columns:
+        return ()
     if source is not None:
         return read_like(source, schema)
     parts = [arrays[f"words.{part}"] for part in ("data", "indices", "indptr")]

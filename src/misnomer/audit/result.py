@@ -17,6 +17,8 @@ from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:
     from misnomer.audit.frames import Shape
+    from misnomer.audit.sources import GroupTable, Sources
+    from misnomer.classifiers.annotators import AnnotatorTable
     from misnomer.classifiers.base import NoisyLabelNB
     from misnomer.table import Batch
 
@@ -89,6 +91,8 @@ class Audit:
         What the user should know about the input.
     classifier : NoisyLabelNB
         The fitted classifier of the true class.
+    sources : Sources or None
+        Who gave the labels, where that was said: annotators or groups.
     """
 
     error_rate: Estimate
@@ -111,6 +115,17 @@ class Audit:
     classifier: NoisyLabelNB
     batch: Batch
     shape: Shape
+    sources: Sources | None = None
+
+    @property
+    def annotators(self) -> AnnotatorTable | None:
+        """The annotators, the most informative first; None where they were not told apart."""
+        return None if self.sources is None else self.sources.annotators
+
+    @property
+    def groups(self) -> GroupTable | None:
+        """The groups, the one with most errors first, and whether they differ; else None."""
+        return None if self.sources is None else self.sources.groups
 
     @property
     def label_accuracy(self) -> Estimate:
@@ -219,6 +234,8 @@ class Audit:
         this = int(order[0])
         other = int(home if home >= 0 and home != this else order[1])
         evidence = self.classifier.model_.evidence(self.batch.take(slice(at, at + 1)))[0]
+        if self.sources is not None:
+            evidence = self.sources.weighed(evidence, at)
         wrong = None if self.given[at] < 0 else float(self.error_probability[at])
         return explained(evidence, at, self.given_label(at), self.classes, (this, other), wrong)
 

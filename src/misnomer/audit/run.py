@@ -28,6 +28,10 @@ def audit(
     skip_bad: bool = False,
     checkpoint: Any = None,
     cluster: Any = None,
+    annotators: Any = None,
+    long: Any = None,
+    noise_groups: Any = None,
+    knowledge: Any = None,
 ) -> Audit:
     """Find out how many labels are wrong, and which ones.
 
@@ -65,6 +69,16 @@ def audit(
         A folder: the same call goes on there after a crash.
     cluster : Client, str or Cluster
         A Dask cluster to compute on; Dask frames, bags and arrays are computed where they are.
+    annotators : list of str
+        Label columns, one per annotator, in place of ``label``; an empty cell was not asked. The
+        given label of a row is its most frequent answer, in a tie the first annotator's.
+    long : (row, annotator, label)
+        The same for a table with a line per answer: three columns of it. Columns that are the same
+        in all lines of a row describe the row.
+    noise_groups : str or array (n,)
+        The column of the group that each row belongs to; each group errs in its own way.
+    knowledge : Knowledge or mapping
+        What is known of the errors beforehand, by the parts of `Knowledge`: rates, never, most...
 
     Returns
     -------
@@ -86,7 +100,28 @@ def audit(
     from misnomer.audit import learn
     from misnomer.audit.inputs import gather
 
-    if is_large(data, memory, skip_bad, checkpoint, cluster):
+    if any(one is not None for one in (annotators, long, noise_groups, knowledge)):
+        from misnomer.audit.known import refuse_large
+
+        refuse_large(data, memory, skip_bad, checkpoint, cluster)
+        if knowledge is None:
+            from misnomer.audit.several import audit_sources
+
+            return audit_sources(
+                data,
+                label,
+                annotators=annotators,
+                long=long,
+                noise_groups=noise_groups,
+                text=text,
+                families=families,
+                random_state=random_state,
+                classifier=classifier,
+                ignore=ignore,
+                id=id,
+                trusted=trusted,
+            )
+    elif is_large(data, memory, skip_bad, checkpoint, cluster):
         from misnomer.audit.large import audit_large
 
         return audit_large(
@@ -109,11 +144,14 @@ def audit(
     inputs = gather(data, label, ignore=ignore, id=id, trusted=trusted)
     texts = [text] if isinstance(text, str) else list(text)
     wanted = learn.with_texts(families, texts, inputs.features)
-    return learn.learned(
-        inputs,
-        learn.prepared(classifier, wanted, random_state, progress),
-        started,
-    )
+    fresh = learn.prepared(classifier, wanted, random_state, progress)
+    if knowledge is not None:
+        from misnomer.audit.known import knowing, noted
+
+        others = any(one is not None for one in (annotators, long, noise_groups))
+        fresh = knowing(fresh, knowledge, inputs.y, others=others)
+        return noted(learn.learned(inputs, fresh, started), knowledge)
+    return learn.learned(inputs, fresh, started)
 
 
 def is_large(data: Any, *said: Any) -> bool:

@@ -104,6 +104,9 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
         "id": audit.shape.id,
         "renamed": renamed,
     }
+    if audit.sources is not None:
+        more, about["sources"] = import_module("misnomer.audit.source_files").written(audit.sources)
+        arrays |= more
     return pack("audit", arrays, about)
 
 

@@ -16,7 +16,8 @@ from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
-SAMPLE = 100_000  # rows that a report looks at
+SAMPLE = 50_000  # rows that a report looks at, of wide tables fewer
+SAMPLE_CELLS = 1 << 20
 WORST = 10_000  # flagged rows that are listed
 BOOTSTRAP = 5_000  # rows of which the intervals are drawn
 
@@ -144,7 +145,8 @@ class Collector:
         self.classifier, self.n, self.start = classifier, n, start
         self.count = self.certainty = 0.0
         self.labeled = self.trusted = self.flagged = 0
-        self.sample = _chosen(n, SAMPLE, 1)
+        columns = max(len(classifier.model_.schema.columns), 1)
+        self.sample = _chosen(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
         self.drawn = _chosen(n, BOOTSTRAP, 0)
         self.kept: list[tuple[Batch, Answers, pa.Table]] = []
         self.bootstrap: list[Batch] = []
@@ -201,7 +203,7 @@ class Collector:
         self._trim()
 
     def _trim(self) -> None:
-        if sum(part.num_rows for part in self.worst) > 4 * WORST:
+        if sum(part.num_rows for part in self.worst) > 2 * WORST:
             self.worst = [self.ranked(keep=True)]
 
     def ranked(self, *, keep: bool = False) -> pa.Table:

@@ -14,7 +14,7 @@ from misnomer.audit import judge, learn
 from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.leaks import leaks
 from misnomer.audit.streamed import Collector, StreamedAudit
-from misnomer.classifiers.streaming import Terms
+from misnomer.classifiers.terms import Terms
 from misnomer.engines.stream import joined
 from misnomer.estimate import Estimate, normal_quantile
 

@@ -22,7 +22,8 @@ from misnomer.audit.inputs import check_column
 from misnomer.audit.streamed import Collector, StreamedAudit
 from misnomer.audit.streamed_numbers import put_together
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.streaming import Terms, compact, fit_rows, understand
+from misnomer.classifiers.streaming import compact, fit_rows
+from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.checkpoint import Journal
 from misnomer.engines.stream import Stream
@@ -33,7 +34,7 @@ from misnomer.table import Fold
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _IN_MEMORY = 8  # times its size on disk that a file takes while it is audited in memory
-_WORKING = 96 << 20  # bytes for reading and judging, beside the compact rows
+_WORKING = 192 << 20  # bytes for reading and judging, beside the compact rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,11 +158,13 @@ def audit_stream(
             rows: Any = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
         else:
             rows = cluster.keep(terms.batches, found.parts)
+        pa.default_memory_pool().release_unused()
         fit_rows(classifier, terms, rows, fold)
     classifier.set_params(progress=None)
     if cluster is not None and rows_to is None:
         collector = collected(cluster, found, rows.rows_of_parts, terms, classifier)
     else:
+        del rows  # their room is needed
         collector = Collector(classifier, terms.rows)
         read = found.batches(found.names, [] if skip_bad else None)
         tables = judged(read, terms, collector, classifier.fit_.details.get("posterior"))

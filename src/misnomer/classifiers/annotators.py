@@ -101,8 +101,9 @@ def notes(answers: Answers, fit: SourcesFit) -> tuple[str, ...]:
     out = []
     empty = int((answers.asked == 0).sum())
     if empty:
-        how = "their columns alone" if fit.trust else "the class shares alone"
-        out.append(f"{empty} rows have no answer: their class is guessed from {how}.")
+        how = "the columns alone" if fit.trust else "the class shares alone"
+        rows = "1 row has" if empty == 1 else f"{empty} rows have"
+        out.append(f"{rows} no answer: the class is guessed from {how}.")
     lonely = alone(answers)
     if len(lonely) and len(lonely) == answers.n_annotators:
         out.append(
@@ -111,8 +112,9 @@ def notes(answers: Answers, fit: SourcesFit) -> tuple[str, ...]:
         )
     elif len(lonely):
         some = ", ".join(str(answers.annotators[a]) for a in lonely[:5])
+        who = "annotator" if len(lonely) == 1 else "annotators"
         out.append(
-            f"{len(lonely)} annotators ({some}) never met anybody on a row: their answers count "
+            f"{len(lonely)} {who} ({some}) never met anybody on a row: their answers count "
             "with the crowd's usual errors, not their own."
         )
     parts = islands(answers)

@@ -31,7 +31,7 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Finds the true class of every row together with P(label | true class) of every annotator.
     Annotators with few answers are held to what is typical of the crowd. The columns join in as
     far as they help to predict the answers; without columns and with ``strength=0`` this is the
-    method of Dawid and Skene.
+    method of Dawid and Skene. Rows all count alike: there is no ``sample_weight``.
 
     Parameters
     ----------

@@ -50,7 +50,9 @@ def audit(
             "- is a CSV on standard input.",
         ),
     ],
-    label: Annotated[str, typer.Option("--label", "-l", help="The column of the given labels.")],
+    label: Annotated[
+        str | None, typer.Option("--label", "-l", help="The column of the given labels.")
+    ] = None,
     text: Annotated[
         list[str] | None, typer.Option("--text", help="A column to read as text; repeatable.")
     ] = None,
@@ -94,6 +96,39 @@ def audit(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out what cannot be read, and say what it was.")
     ] = False,
+    annotator_columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--annotator-columns",
+            metavar="COL,COL...",
+            help="Label columns, one per annotator, instead of --label; repeat it for names that "
+            "hold commas.",
+        ),
+    ] = None,
+    long: Annotated[
+        str | None,
+        typer.Option(
+            "--long",
+            metavar="ROW,ANNOTATOR,LABEL",
+            help="Three columns of a table with a line per answer, instead of --label.",
+        ),
+    ] = None,
+    noise_group: Annotated[
+        str | None,
+        typer.Option("--noise-group", metavar="COL", help="Each value errs in its own way."),
+    ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option("--known", metavar="CLASS=RATE", help="A known error rate; repeatable."),
+    ] = None,
+    at_most: Annotated[
+        float | None,
+        typer.Option("--at-most", metavar="RATE", help="No class's error rate is above this."),
+    ] = None,
+    never: Annotated[
+        list[str] | None,
+        typer.Option("--never", metavar="GIVEN:TRUE", help="What cannot happen; repeatable."),
+    ] = None,
 ) -> None:
     """Find out how many labels of a table are wrong, and which ones."""
     from misnomer.cli.failures import failing_well
@@ -101,16 +136,23 @@ def audit(
     with failing_well():
         from misnomer.cli.auditing import Wanted, run
         from misnomer.cli.large import Large
+        from misnomer.cli.sources import sources_of
 
+        sources = sources_of(
+            annotator_columns or (), long, noise_group, known or (), at_most, never or ()
+        )
+        if label is None and not {"annotators", "long"} & {*sources}:
+            raise ValueError("which column holds the labels? say --label COLUMN")
         large = Large(memory, cluster, checkpoint, skip_bad)
         wanted = Wanted(
-            label=label,
+            label=label or "",
             text=tuple(text or ()),
             families=tuple(family or ()),
             ignore=tuple(ignore or ()),
             id=id,
             trusted=trusted,
             seed=seed,
+            sources=sources,
         )
         run(file, wanted, out, quiet=quiet, as_json=as_json, force=force, large=large)
 

@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from misnomer.audit import Audit, audit, save_audit
+from misnomer.audit.known import refuse_large
 from misnomer.cli.large import Large
 from misnomer.cli.large import found as streamed
 from misnomer.store.writing import check_vacant
@@ -23,13 +24,14 @@ from misnomer.store.writing import check_vacant
 class Wanted:
     """What the user said about the table."""
 
-    label: str
+    label: str  # empty where annotators give the labels
     text: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     id: str | None = None
     trusted: str | None = None
     seed: int = 0
+    sources: dict[str, Any] = field(default_factory=dict)  # annotators, groups, knowledge
 
 
 def run(
@@ -49,7 +51,9 @@ def run(
         say(f"reading {file}")
         written: dict[str, Path] = {}
         found: Audit
-        if large is not None and large.wanted(file):
+        if wanted.sources and large is not None:
+            refuse_large(None, large.memory, large.cluster, large.checkpoint, large.skip_bad)
+        if large is not None and not wanted.sources and large.wanted(file):
             found, written = streamed(file, wanted, large, out, force, say)
         else:
             found = _found(file, wanted, say)
@@ -74,7 +78,7 @@ def _found(file: str, wanted: Wanted, say: Callable[[str], None]) -> Audit:
         warnings.simplefilter("ignore")  # the audit remembers them: they are part of the answer
         return audit(
             file if file == "-" else Path(file),
-            label=wanted.label,
+            label=wanted.label or None,
             text=wanted.text,
             families=families_of(wanted.families) or "auto",
             ignore=wanted.ignore,
@@ -82,6 +86,7 @@ def _found(file: str, wanted: Wanted, say: Callable[[str], None]) -> Audit:
             trusted=wanted.trusted,
             random_state=wanted.seed,
             progress=lambda step, _: say(f"fitting: pass {step}"),
+            **wanted.sources,
         )
 
 

@@ -13,7 +13,10 @@ from misnomer.readers.parts import FAULTS, ArrowPart, ParquetPart, Part, complai
 from misnomer.readers.paths import opened, partition_keys
 from misnomer.readers.settle import TYPES, Guess
 
-_PIECE = 1 << 27  # bytes of a Parquet file, unpacked, that make a part of their own
+_PIECE = 1 << 25  # bytes of a Parquet file, unpacked, that make a part of their own
+_PARTS = 2_000  # of a table so large that they would be more, parts are larger
+
+_BATCH = 1 << 23  # bytes of a batch, about: wide tables are read fewer rows at a time
 
 Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Found = tuple[pa.Schema, tuple[Part, ...]]
@@ -101,12 +104,18 @@ def parquet(
     for name in dict.fromkeys(name for one in keys.values() for name in one):
         if name not in schema.names:
             schema = schema.append(pa.field(name, _key_type([keys[f].get(name) for f in keys])))
+    most = max(_PIECE, sum(sum(sizes) for _, (_, sizes) in found) // _PARTS)
     parts = [
-        ParquetPart(file, groups, schema, keys[file], rows)
+        ParquetPart(file, groups, schema, keys[file], _fair(rows, schema))
         for file, (_, sizes) in found
-        for groups in _pieces(sizes)
+        for groups in _pieces(sizes, most)
     ]
     return schema, tuple(parts)
+
+
+def _fair(rows: int, schema: pa.Schema) -> int:
+    """Choose how many rows make a batch, eight bytes to a cell."""
+    return min(rows, max(_BATCH // (8 * max(len(schema), 1)), 1_000))
 
 
 def _footer(file: str) -> tuple[pa.Schema, list[int]]:
@@ -119,11 +128,11 @@ def _footer(file: str) -> tuple[pa.Schema, list[int]]:
         return parquet.schema_arrow, sizes
 
 
-def _pieces(sizes: list[int]) -> Iterator[tuple[int, ...]]:
+def _pieces(sizes: list[int], most: int) -> Iterator[tuple[int, ...]]:
     """Join neighboring row groups up to the size of a part."""
     piece: list[int] = []
     for group, size in enumerate(sizes):
-        if piece and sum(sizes[i] for i in piece) + size > _PIECE:
+        if piece and sum(sizes[i] for i in piece) + size > most:
             yield tuple(piece)
             piece = []
         piece.append(group)
@@ -151,7 +160,7 @@ def arrow(
 
     found = _each(files, bad, look, mapped)
     schema = unified(found)
-    return schema, tuple(ArrowPart(file, schema, rows) for file, _ in found)
+    return schema, tuple(ArrowPart(file, schema, _fair(rows, schema)) for file, _ in found)
 
 
 def json_lines(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from misnomer.reports import figures, wording
 from misnomer.reports.concentration import Spot, by_label, by_value
 from misnomer.reports.confusions import confusions, expected_rows, same_name, true_given
 from misnomer.reports.json import calibration, finite, histogram, parameters
+from misnomer.reports.sources import python_words, shell_words, source_rows
 from misnomer.reports.suspects import Suspect, suspects
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def to_html(audit: Audit) -> str:
             **_matrix(audit),
             **_doubts(audit),
             **_places(audit),
+            sources=source_rows(audit),
             suspects=[_suspect(one) for one in suspects(audit, _SUSPECTS)],
             **_method(audit),
         )
@@ -187,8 +188,8 @@ def _method(audit: Audit) -> dict[str, Any]:
         "families": list(audit.fitted.families.items())[:_COLUMNS],
         "more_families": max(0, len(audit.fitted.families) - _COLUMNS),
         "parameters": parameters(audit),
-        "python": f"audit(data, label={audit.label!r}, random_state={seed!r})",
-        "command": f"misnomer audit DATA --label {shlex.quote(wording.shown(audit.label))}",
+        "python": f"audit(data, {python_words(audit)}, random_state={seed!r})",
+        "command": f"misnomer audit DATA {shell_words(audit)}",
     }
 
 

@@ -12,6 +12,7 @@ from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
 from misnomer.reports.concentration import by_label, by_value
 from misnomer.reports.confusions import confusions, true_given
+from misnomer.reports.sources import sources_json
 from misnomer.reports.suspects import Suspect, suspects
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
         },
         **_matrices(audit),
         **_details(audit, most),
+        **sources_json(audit),
         "fitted": asdict(audit.fitted),
         "parameters": parameters(audit),
         "warnings": list(audit.warnings),
@@ -130,9 +132,10 @@ def histogram(audit: Audit) -> dict[str, Any]:
 def calibration(audit: Audit) -> Reliability | None:
     """Check the forecasts of the given labels; None where labels leave nothing to forecast.
 
-    A channel with a structural zero hides what the row alone says, so there is nothing to check.
+    A channel with a structural zero hides what the row alone says, so there is nothing to check;
+    nor is there where the label is a vote, or has a channel for each group.
     """
-    if (audit.matrix <= 0).any() or not (audit.given >= 0).any():
+    if audit.sources is not None or (audit.matrix <= 0).any() or not (audit.given >= 0).any():
         return None
     share = forget_labels(audit.posterior, audit.given, audit.matrix)
     return forecast_reliability(share[~audit.trusted], audit.given[~audit.trusted], audit.matrix)

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from misnomer.reports import wording
+from misnomer.reports import sources, wording
 from misnomer.reports.confusions import Confusion, confusions, same_name, true_given
 from misnomer.reports.suspects import Suspect, suspects
 
@@ -44,6 +44,7 @@ def render(audit: Audit, console: Console | None = None) -> None:
     console = console or Console()
     page = _Page(console)
     parts = [_verdict(audit, page), _rate(audit, page), _noise(audit, page), _rows(audit, page)]
+    parts[3:3] = sources.tables(audit, page)
     for part in parts:
         console.print(part)
         console.print()

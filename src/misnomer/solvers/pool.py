@@ -8,6 +8,8 @@ posterior weight. It is again one model with one weight per class and statistic.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +25,9 @@ from misnomer.solvers.pool_findings import Findings
 from misnomer.solvers.pool_intervals import intervals
 from misnomer.solvers.pool_large import is_large, refit_all, sample
 from misnomer.solvers.pool_rows import Rows, joined, spelled
-from misnomer.solvers.pool_verdict import Case, verdict
+from misnomer.solvers.pool_verdict import Along, Case, along_the_rate, verdict
 from misnomer.solvers.task import Fit, Task
+from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
@@ -135,14 +138,32 @@ def fit_of(
         "notes": notes(case.found, answer, len(rows)),
         "candidates": tuple((one.name, weight, -one.objective) for weight, one in answer.parts),
     }
-    findings = Findings(
-        known,
-        {
-            "intervals": lambda: intervals(rows, found.best).found(error_rate(rows, answer)),
-            "verdict": lambda: verdict(case, findings["intervals"]["error_rate"]),
-        },
-    )
-    return Fit(model, history[-1], tuple(history), True, findings)
+    judge = _Judge(found, answer, case)
+    later = {"intervals": judge.intervals, "verdict": judge.verdict}
+    return Fit(model, history[-1], tuple(history), True, Findings(known, later))
+
+
+class _Judge:
+    """Works the verdict and the intervals out, once."""
+
+    def __init__(self, found: Field, answer: Average, case: Case) -> None:
+        self.found, self.answer, self.case = found, answer, case
+
+    @cached_property
+    def along(self) -> Along:
+        return along_the_rate(self.case)
+
+    @cached_property
+    def ends(self) -> dict[str, Any]:
+        rate = error_rate(self.found.rows, self.answer)
+        near = intervals(self.found.rows, self.found.best)
+        return near.found(rate, self.along[1].valley)
+
+    def intervals(self) -> dict[str, Any]:
+        return self.ends
+
+    def verdict(self) -> Verdict:
+        return verdict(self.case, self.along, self.ends["error_rate"])
 
 
 def error_rate(rows: Rows, answer: Average) -> float:

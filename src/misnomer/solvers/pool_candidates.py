@@ -70,7 +70,7 @@ class Field:
     on : Basis or None
         The features of the twins.
     shares : (n, K) array or None
-        P(true | x, y) by the joint model, where it competed.
+        P(true | x, y) by the joint model, where it is believed.
     believed : bool
         Whether it was believed: then no other source competes.
     """
@@ -112,9 +112,11 @@ class Search:
         """Collect the candidates."""
         found = self._counted(rows)
         found = self._joint(rows, found) if self.variational else found
+        if found.believed:  # all that a twin could add is what the errors have to do with columns
+            return found
         if self.twin:
             found = self._twins(rows, found)
-        if self.refit and not found.believed and found.best.twin is not None:
+        if self.refit and found.best.twin is not None:
             late = [self._refit(rows, found.best, full, _LATE_ROUNDS) for full in (False, True)]
             found = replace(found, candidates=(*found.candidates, *late))
         return found
@@ -174,7 +176,7 @@ class Search:
             return Field(rows, tuple(own), best, None, share, True)
         every = (*found.candidates, *own)
         first = min(every, key=lambda one: one.objective)
-        return Field(rows, every, first, None, share)
+        return Field(rows, every, first)
 
     def _untempered(self, rows: Rows, one: Candidate) -> Candidate:
         """Search again with a scale of about one: that is what independent columns have."""

@@ -38,9 +38,13 @@ class Intervals:
     matrix: tuple[Array, Array]
     shares: tuple[Array, Array]
 
-    def found(self, rate: float) -> dict[str, object]:
-        """Say them as an audit expects them."""
-        low, high = min(self.rate[0], rate), max(self.rate[1], rate)
+    def found(self, rate: float, valley: tuple[float, float]) -> dict[str, object]:
+        """Say them as an audit expects them.
+
+        Rates that explain the labels about as well (``valley``) belong to the interval: draws
+        about one explanation know nothing of the others.
+        """
+        low, high = min(self.rate[0], rate, valley[0]), max(self.rate[1], rate, valley[1])
         return {
             "error_rate": Estimate(rate, low, high, CONFIDENCE),
             "noise_matrix": self.matrix,
@@ -119,10 +123,9 @@ def _quantities(
     if task.free:
         matrix = assembled(point.rates, _split(task.joint(after) + task.costs.cell, rng))
     weight = task.weight / task.weight.sum()
-    doubt = np.clip(1.0 - (after * task.hard).sum(axis=1), 0.0, 1.0)
-    chance = float(np.sqrt(weight**2 @ (doubt * (1.0 - doubt))))  # who is wrong is open, too
-    wrong = weight @ doubt + chance * rng.standard_normal()
-    return np.clip(wrong, 0.0, 1.0), matrix, weight @ after
+    doubt = 1.0 - (after * task.hard).sum(axis=1)
+    wrong = weight @ (rng.random(len(doubt)) < doubt)  # who is wrong is open, too
+    return np.array(wrong), matrix, weight @ after
 
 
 def _split(counts: Array, rng: np.random.Generator) -> Array:

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 _TELLING = 3.0  # standard errors by which a column must beat chance
 _WIDEST = 150  # columns whose pairs are looked at
 _PAIRS = 3
+_SPEAKS = 0.01  # share of the evidence that a column must have to be named
 
 
 def informative(rows: Rows) -> int:
@@ -76,7 +77,10 @@ def repeating(rows: Rows, share: Array) -> tuple[float, float, list[tuple[str, s
 
 
 def _pairs(rows: Rows, share: Array, names: list[str]) -> list[tuple[str, str, float]]:
-    """Find the pairs of columns with the largest covariance of evidence within classes."""
+    """Find the pairs of columns whose evidence correlates most within the largest class.
+
+    Columns that hardly say anything are left out.
+    """
     counted = share * rows.weight[:, None]
     mass, sums = counted.sum(axis=0), class_sums(rows.stats, counted)
     virtual = rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), sums), np.eye(len(mass)))
@@ -90,15 +94,16 @@ def _pairs(rows: Rows, share: Array, names: list[str]) -> list[tuple[str, str, f
     part = np.asarray(said[:, top].todense()) if sparse.issparse(said) else np.asarray(said)[:, top]
     part = part - chance @ part
     covariance = part.T @ (part * chance[:, None])
-    sd = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    upper = np.triu(covariance, 1)
+    own = np.diag(covariance)
+    speaks = own > _SPEAKS * own.sum()
+    sd = np.sqrt(np.where(speaks, own, np.inf))
+    upper = np.triu(covariance / np.outer(sd, sd), 1)
     best = np.argsort(-upper, axis=None, kind="stable")[:_PAIRS]
-    found = []
-    for i, j in zip(*np.unravel_index(best, upper.shape), strict=True):
-        if upper[i, j] > 0:
-            correlation = float(covariance[i, j] / (sd[i] * sd[j]))
-            found.append((names[top[i]], names[top[j]], round(correlation, 2)))
-    return found
+    return [
+        (names[top[i]], names[top[j]], round(float(upper[i, j]), 2))
+        for i, j in zip(*np.unravel_index(best, upper.shape), strict=True)
+        if upper[i, j] > 0
+    ]
 
 
 def _second(said: Any, chance: Array) -> Array:

@@ -38,17 +38,27 @@ class Case:
     answer: Average
 
 
-def verdict(case: Case, rate: Estimate) -> Verdict:
-    """Run the tests and put them into words; the rows to ask about go with the tests."""
+Along = tuple[Problem, Profile]
+
+
+def along_the_rate(case: Case) -> Along:
+    """Profile the best explanation over the error rate.
+
+    Independent columns tell the scale of the scores, unless those are sure of every row.
+    """
     found = case.found
     sure = float((found.best.pooled.share.max(axis=1) > _SURE).mean())
-    shown = found.believed and sure < _CLUMPS  # independence tells the scale, unless all is sure
-    task, along = profile(found.rows, found.best, any_scale=not shown)
-    tests = _tests(case, along) | {"interval": (round(rate.low, 3), round(rate.high, 3))}
+    shown = found.believed and sure < _CLUMPS
+    return profile(found.rows, found.best, any_scale=not shown)
+
+
+def verdict(case: Case, along: Along, rate: Estimate) -> Verdict:
+    """Run the tests and put them into words; the rows to ask about go with the tests."""
+    tests = _tests(case, along[1]) | {"interval": (round(rate.low, 3), round(rate.high, 3))}
     lost, doubtful, fine = _reasons(tests)
     level = "cannot tell" if lost else "ranking" if doubtful else "trust"
     if level != "trust":
-        tests["ask"] = asked(case, task, along)
+        tests["ask"] = asked(case, *along)
     return Verdict(level, tuple((lost + doubtful + fine)[:4]), tests)
 
 
@@ -100,7 +110,10 @@ def _reasons(t: dict[str, Any]) -> tuple[list[str], list[str], list[str]]:
         lost.append("For some class another label would be more usual than its own.")
     doubtful += _doubts(t)
     if not lost and not doubtful:
-        fine.append(f"Only error rates from {low:.0%} to {high:.0%} explain the labels well.")
+        fine.append(
+            f"Only error rates from {low:.0%} to {high:.0%} explain the labels well, if errors "
+            "strike rows of a class alike; errors on borderline rows only would not show."
+        )
     fine.append(_dependence(t))
     return lost, doubtful, fine
 

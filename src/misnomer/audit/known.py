@@ -1,0 +1,74 @@
+"""audit() with knowledge about the errors beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from misnomer.audit.result import Audit
+from misnomer.classifiers import labels
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.knowledge import Knowledge, channel_of
+
+
+def refuse_large(data: Any, *said: Any) -> None:
+    """Refuse to read by batches, or on a cluster, what must be seen at once."""
+    if any(said) or type(data).__module__.startswith("dask"):
+        raise ValueError(
+            "annotators, groups and knowledge need all rows at once: leave memory, skip_bad, "
+            "checkpoint and cluster out"
+        )
+
+
+def knowing(
+    classifier: NoisyLabelNB, knowledge: Any, y: NDArray[Any], *, others: bool = False
+) -> NoisyLabelNB:
+    """Give a classifier the channel that is known in part; EM finds what is open."""
+    if others:
+        raise ValueError("say knowledge= with one label per row, not with annotators or groups")
+    names = labels.distinct(y, labels.missing(y))
+    said = knowledge if isinstance(knowledge, Mapping) else _parts(knowledge)
+    channel = channel_of(respelled(said, names.tolist()), names.tolist())
+    known: NoisyLabelNB = classifier.set_params(channel=channel, solver="em")
+    return known
+
+
+def noted(audit: Audit, knowledge: Any) -> Audit:
+    """Write down what was known beforehand, for the report."""
+    said = dict(knowledge) if isinstance(knowledge, Mapping) else _parts(knowledge)
+    words = ", ".join(f"{part} = {value!r}" for part, value in said.items())
+    notes = (*audit.fitted.notes, f"Known beforehand: {words}.")
+    return replace(audit, fitted=replace(audit.fitted, notes=notes))
+
+
+def _parts(knowledge: Any) -> dict[str, Any]:
+    if not isinstance(knowledge, Knowledge):
+        raise ValueError(f"knowledge is a Knowledge or a mapping of its parts, not {knowledge!r}")
+    return {part.name: getattr(knowledge, part.name) for part in fields(knowledge)}
+
+
+def respelled(said: Mapping[str, Any], names: list[Any]) -> dict[str, Any]:
+    """Replace words by the classes that are written so: "1" by 1.
+
+    Examples
+    --------
+    >>> respelled({"rates": {"1": 0.2}, "never": [("0", "1")], "most": 0.3}, [0, 1])
+    {'rates': {1: 0.2}, 'never': [(0, 1)], 'most': 0.3}
+    """
+    written = {str(name): name for name in names}
+
+    def name(one: Any) -> Any:
+        return written.get(one, one) if isinstance(one, str) and one not in names else one
+
+    out = dict(said)
+    for part in ("rates", "most"):
+        if isinstance(out.get(part), Mapping):
+            out[part] = {name(one): value for one, value in out[part].items()}
+    if isinstance(out.get("cells"), Mapping):
+        out["cells"] = {(name(g), name(t)): value for (g, t), value in out["cells"].items()}
+    if "never" in out:
+        out["never"] = [(name(g), name(t)) for g, t in out["never"]]
+    return out

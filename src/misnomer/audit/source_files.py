@@ -1,0 +1,106 @@
+"""Annotators and groups <-> the arrays and the description of a saved audit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.audit.sources import GroupTable, Sources
+from misnomer.classifiers.annotators import AnnotatorTable
+from misnomer.solvers.sources_groups import GroupTest
+from misnomer.sources import Answers
+from misnomer.store import checks
+
+Arrays = dict[str, NDArray[Any]]
+_NUMBERS = {
+    "annotators": {"answers": np.int64} | dict.fromkeys(("accuracy", "low", "high", "bits"), float),
+    "groups": {"rows": np.int64} | dict.fromkeys(("error_rate", "low", "high"), float),
+}
+
+
+def written(sources: Sources) -> tuple[Arrays, dict[str, Any]]:
+    """Turn them into arrays and words."""
+    answers = sources.answers
+    kind = "annotators" if sources.groups is None else "groups"
+    table: Any = sources.annotators if sources.groups is None else sources.groups
+    arrays: Arrays = {"answers.channels": np.asarray(sources.channels, np.float64)}
+    for part in ("row", "annotator", "label"):
+        arrays[f"answers.{part}"] = getattr(answers, part).astype(np.int32)
+    for name, number in _NUMBERS[kind].items():
+        arrays[f"{kind}.{name}"] = np.asarray(getattr(table, name), number)
+    about = {
+        "kind": kind,
+        "columns_help": bool(sources.columns_help),
+        "asked": dict(sources.asked),
+        "source_names": _names(answers.annotators),
+        "ranked": _names(table.name),
+    }
+    if sources.groups is not None:
+        test = asdict(sources.groups.test)
+        return arrays, {**about, "test": {name: float(value) for name, value in test.items()}}
+    return arrays, {**about, "confusion": [str(one) for one in table.confusion]}
+
+
+def _names(values: NDArray[Any]) -> dict[str, Any]:
+    kind = "str" if values.dtype.kind in "USO" else values.dtype.name
+    return {"type": kind, "values": values.tolist()}
+
+
+def read_sources(
+    arrays: Arrays, about: dict[str, Any], labels: NDArray[Any], n: int
+) -> Sources | None:
+    """Read them back, everything checked before it is believed; None where there are none."""
+    said = about.get("sources")
+    if said is None:
+        return None
+    names, ranked = checks.names(said["source_names"]), checks.names(said["ranked"])
+    if {*names.tolist()} != {*ranked.tolist()} or said["kind"] not in _NUMBERS:
+        raise checks.ContradictionError("those who gave the labels are not those it ranks")
+    A, K = len(names), len(labels)
+    answers = _answers(arrays, names, labels, n)
+    channels = checks.array(arrays, "answers.channels", (A, K, K))
+    if (channels < 0).any() or abs(channels.sum(axis=1) - 1.0).max(initial=0.0) > 1e-6:
+        raise checks.ContradictionError("a channel does not sum to one")
+    numbers = {
+        name: checks.array(arrays, f"{said['kind']}.{name}", (A,), np.dtype(kind).type)
+        for name, kind in _NUMBERS[said["kind"]].items()
+    }
+    help_, asked = checks.flag(said["columns_help"]), _asked(said["asked"])
+    if said["kind"] == "groups":
+        groups = GroupTable(ranked, **numbers, test=_test(said["test"]))
+        return Sources(answers, channels, help_, asked, groups=groups)
+    confusion = np.array(checks.strings(said["confusion"]), dtype=object)
+    if len(confusion) != A:
+        raise checks.ContradictionError("not every annotator has a typical confusion")
+    table = AnnotatorTable(ranked, **numbers, confusion=confusion)
+    return Sources(answers, channels, help_, asked, annotators=table)
+
+
+def _answers(arrays: Arrays, names: NDArray[Any], labels: NDArray[Any], n: int) -> Answers:
+    size = (len(arrays["answers.row"]),)
+    limits = {"row": n, "annotator": len(names), "label": len(labels)}
+    parts = [checks.array(arrays, f"answers.{part}", size, np.int32) for part in limits]
+    for part, limit in zip(parts, limits.values(), strict=True):
+        if len(part) and (part.min() < 0 or part.max() >= limit):
+            raise checks.ContradictionError("an answer is about no row, by nobody or no label")
+    if (np.diff(parts[0]) < 0).any():
+        raise checks.ContradictionError("the answers are not in the order of the rows")
+    row, annotator, label = parts
+    return Answers(row, annotator, label, n, names, labels)
+
+
+def _asked(said: Any) -> dict[str, Any]:
+    if not isinstance(said, dict) or not {*said} <= {"annotators", "long", "label", "noise_groups"}:
+        raise checks.ContradictionError("it was asked for in no known way")
+    return {
+        name: checks.strings(value) if isinstance(value, list) else checks.strings([value])[0]
+        for name, value in said.items()
+    }
+
+
+def _test(said: dict[str, Any]) -> GroupTest:
+    draws = int(checks.real(said["draws"]))
+    return GroupTest(checks.real(said["statistic"]), checks.real(said["p_value"]), draws)

@@ -1,0 +1,112 @@
+"""Who gave the labels of an audit: annotators or groups, what each is worth, and what each said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from misnomer.classifiers.annotators import AnnotatorTable
+from misnomer.evidence import Evidence
+from misnomer.solvers.sources_groups import GroupTest
+from misnomer.sources import Answers
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable:
+    """One entry per group of rows, the one with the highest error rate first.
+
+    The groups' ``rows * error_rate`` add up to the audit's error count.
+
+    Attributes
+    ----------
+    name : (G,) array
+        Which group.
+    rows : (G,) array of int
+        Its labeled rows.
+    error_rate, low, high : (G,) arrays
+        The share of wrong labels among them, with its interval (90 %).
+    test : GroupTest
+        Whether the groups differ at all in how their labels go wrong.
+    """
+
+    name: NDArray[Any]
+    rows: NDArray[np.int64]
+    error_rate: Array
+    low: Array
+    high: Array
+    test: GroupTest
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: what any frame can be made of."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "test"}
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame."""
+        return pa.table(self.columns()).to_pandas()
+
+    def __str__(self) -> str:
+        """Show the ten worst, the number of the others, and the test."""
+        lines = [f"{'name':>12} {'rows':>7} {'error rate':>21}"]
+        for j in range(min(len(self), 10)):
+            interval = f"{self.error_rate[j]:.3f} ({self.low[j]:.3f}-{self.high[j]:.3f})"
+            lines.append(f"{str(self.name[j])[:12]:>12} {self.rows[j]:>7} {interval:>21}")
+        if len(self) > 10:
+            lines.append(f"... and {len(self) - 10} more")
+        return "\n".join([*lines, str(self.test)])
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """The answers behind the given labels, and the channel of everybody who gave them.
+
+    Attributes
+    ----------
+    answers : Answers
+        Who said what about which row.
+    channels : (A, L, K) array
+        P(label | true class) of each annotator or group.
+    columns_help : bool
+        Whether the columns had a say beside the answers.
+    asked : mapping
+        How `audit` was asked for this: the arguments, by name.
+    annotators, groups : AnnotatorTable, GroupTable or None
+        Which of them they are.
+    """
+
+    answers: Answers
+    channels: Array
+    columns_help: bool
+    asked: Mapping[str, Any]
+    annotators: AnnotatorTable | None = None
+    groups: GroupTable | None = None
+
+    def weighed(self, evidence: Evidence, row: int) -> Evidence:
+        """Put what was said about a row, each answer by itself, in the place of its label.
+
+        Groups give one label a row: its weight is that of the group's own channel.
+        """
+        at = slice(*np.searchsorted(self.answers.row, [row, row + 1]))
+        who, said = self.answers.annotator[at], self.answers.label[at]
+        terms = np.log(np.maximum(self.channels[who, said], 1e-300))
+        if not self.columns_help:
+            none = np.zeros((0, len(evidence.prior)))
+            evidence = replace(evidence, names=(), values=(), terms=none)
+        if self.groups is not None:
+            return replace(evidence, label=terms.sum(axis=0))
+        return replace(
+            evidence,
+            names=(*evidence.names, *(str(name) for name in self.answers.annotators[who])),
+            values=(*evidence.values, *self.answers.labels[said].tolist()),
+            terms=np.concatenate([evidence.terms, terms]),
+            label=np.zeros_like(evidence.label),
+        )

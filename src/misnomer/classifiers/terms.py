@@ -1,0 +1,176 @@
+"""What the rows of a scan are to be read as: columns and labels, found in one look at all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from misnomer.classifiers import inputs
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.readers import columns, discover
+from misnomer.readers.parts import Part
+from misnomer.readers.read import _kinds, read_like
+from misnomer.readers.scan import Scan
+from misnomer.table import Batch, Column, Schema
+
+_YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0", "0.0")
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What the rows of a scan are to be read as; small, so that it can travel to other machines.
+
+    Attributes
+    ----------
+    schema : Schema
+        The columns to learn from.
+    label : str
+        The column of the given labels.
+    naming : Naming
+        The labels, the classes, and the channel between them.
+    trusted : str or None
+        The column that says whose label is known to be right.
+    skip_bad : bool
+        Whether to leave out what cannot be read.
+    rows : int
+        How many rows there are.
+    left_out : tuple of str
+        What could not be read.
+    numbering : tuple of str
+        Columns that only number the rows.
+    """
+
+    schema: Schema
+    label: str
+    naming: inputs.Naming
+    trusted: str | None = None
+    skip_bad: bool = False
+    rows: int = 0
+    left_out: tuple[str, ...] = ()
+    numbering: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """What must be read: the label first."""
+        wanted = [c.name for c in self.schema.columns if c.kind != "ignored"]
+        return [self.label, *([self.trusted] if self.trusted else []), *wanted]
+
+    def batch(self, rows: pa.RecordBatch) -> Batch:
+        """Put some rows into compact form."""
+        table = pa.table(rows.columns, names=rows.schema.names)
+        used = [c for c in self.schema.columns if c.kind != "ignored"]
+        blocks = read_like(table, replace(self.schema, columns=tuple(used))) if used else ()
+        given = self._given(table.column(self.label))
+        if self.trusted is not None:
+            sure = yes_or_no(table.column(self.trusted), self.trusted)
+            given = self._sure(given, sure)
+        return Batch(blocks, given)
+
+    def _given(self, values: Any) -> NDArray[np.int32]:
+        known = Column(self.label, "categorical", tuple(self.naming.labels.tolist()))
+        return columns.codes(known, label_values(values)).astype(np.int32)
+
+    def _sure(self, given: NDArray[np.int32], sure: NDArray[np.bool_]) -> NDArray[np.int32]:
+        L = len(self.naming.labels)
+        home = {name: k for k, name in enumerate(self.naming.classes.tolist())}
+        place = np.array([home.get(name, -1) for name in self.naming.labels.tolist()] + [-1])
+        sure = sure & (given < L) & (place[given] >= 0)
+        return np.where(sure, L + 1 + place[given], given).astype(np.int32)
+
+    def batches(self, part: Part) -> Iterator[Batch]:
+        """Put the rows of a part into compact form, batch by batch."""
+        for rows in part.batches(self.columns, [] if self.skip_bad else None):
+            if rows.num_rows:
+                yield self.batch(rows)
+
+
+def label_values(values: Any) -> Any:
+    """Take a label as it is written: a date is a name, too."""
+    return values.cast(pa.string()) if pa.types.is_temporal(values.type) else values
+
+
+def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
+    """Read a column of yes and no; empty is no.
+
+    Examples
+    --------
+    >>> yes_or_no(pa.array(["Yes", None, "0"]), "checked").tolist()
+    [True, False, False]
+    """
+    said = pc.utf8_lower(pc.utf8_trim_whitespace(columns.plain(values).cast(pa.string())))
+    place = pc.index_in(said, value_set=pa.array([*_YES, *_NO]), skip_nulls=True)
+    odd = np.asarray(pc.and_(pc.is_null(place), pc.is_valid(said)))
+    if odd.any():
+        value = said[int(odd.argmax())].as_py()
+        raise ValueError(
+            f"column {name!r} should say which rows are trusted, but holds {value!r}: write true "
+            "or false"
+        )
+    return np.asarray(pc.less(pc.fill_null(place, len(_YES)), len(_YES)))
+
+
+def understand(
+    found: Scan,
+    label: str,
+    classifier: NoisyLabelNB,
+    *,
+    ignore: Sequence[str] = (),
+    trusted: str | None = None,
+    skip_bad: bool = False,
+    numbering: bool = False,
+    mapped: Any = map,
+) -> Terms:
+    """Look at all rows once: which columns and labels there are."""
+    apart = [label, *ignore, *([trusted] if trusted else [])]
+    for name in apart:
+        if name not in found.names:
+            raise ValueError(f"there is no column {name!r}; there are {_few(found.names)}")
+    names = [name for name in found.names if name not in apart]
+    if not names:
+        raise ValueError("no column is left to learn from: the label needs others beside it")
+    kinds = dict(zip(names, _kinds(classifier.families, names), strict=True))
+    looked = discover.discover(
+        found.parts, {label: "categorical", **kinds}, skip_bad=skip_bad, mapped=mapped
+    )
+    if not looked.rows:
+        raise ValueError("the table has no rows")
+    numbers = [name for name in names if numbering and looked.numbering(name)]
+    kept = [name for name in names if name not in numbers]
+    if not kept:
+        raise ValueError("no column is left to learn from: the label needs others beside it")
+    schema = Schema(tuple(discover.column(looked, name, kinds[name]) for name in kept))
+    return Terms(
+        schema,
+        label,
+        _named(looked, label, classifier),
+        trusted,
+        skip_bad,
+        looked.rows,
+        (*found.left_out, *looked.left_out),
+        tuple(numbers),
+    )
+
+
+def _named(looked: discover.Looked, label: str, classifier: NoisyLabelNB) -> inputs.Naming:
+    summary = looked.summaries[label]
+    if not summary.seen:
+        raise ValueError(f"column {label!r} holds no label at all: every cell is empty")
+    if summary.distinct is None:
+        raise ValueError(
+            f"column {label!r} has over a million different labels in {summary.seen:,} rows: it is "
+            "most likely an identifier or a measurement; name the column of the classes"
+        )
+    values = summary.distinct.to_pylist()
+    if summary.whole and pa.types.is_floating(summary.type):
+        values = [int(value) for value in values]
+    return inputs.named(np.array(values), classifier.channel, looked.rows)
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
