@@ -1,5 +1,8 @@
 #include "kernels.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "lookups.hpp"
 #include "reals.hpp"
 #include "softmax.hpp"
@@ -67,6 +70,32 @@ void mark_present(const Code *codes, Index rows, Index columns, std::uint8_t *se
         for (Index j = 0; j < columns; ++j) seen[j * values + codes[j]] = 1;
 }
 
+// Small values are bits of one word per column, many columns at a time; larger ones are marked
+// one by one.
+void mark_present8(const std::uint8_t *codes, Index rows, Index columns, std::uint8_t *seen) {
+    constexpr Index piece = 1024;
+    std::vector<std::uint64_t> bits(columns);
+    std::vector<std::uint8_t> any(columns);
+    for (Index first = 0; first < rows; first += piece) {
+        const Index some = rows - first < piece ? rows - first : piece;
+        const std::uint8_t *from = codes + first * columns;
+        std::fill(any.begin(), any.end(), std::uint8_t{0});
+        for (Index row = 0; row < some; ++row)
+            for (Index j = 0; j < columns; ++j) any[j] |= from[row * columns + j];
+        std::uint8_t high = 0;
+        for (const std::uint8_t one : any) high |= one;
+        if (high >= 64) {
+            mark_present(from, some, columns, seen);
+            continue;
+        }
+        for (Index row = 0; row < some; ++row)
+            for (Index j = 0; j < columns; ++j)
+                bits[j] |= std::uint64_t{1} << from[row * columns + j];
+    }
+    for (Index j = 0; j < columns; ++j)
+        for (int value = 0; value < 64; ++value) seen[j * 256 + value] |= bits[j] >> value & 1;
+}
+
 }  // namespace
 
 const Kernels &kernels() {
@@ -80,7 +109,7 @@ const Kernels &kernels() {
                                    add,
                                    tally,
                                    merge,
-                                   mark_present<std::uint8_t>,
+                                   mark_present8,
                                    mark_present<std::uint16_t>};
     return table;
 }
