@@ -9,6 +9,12 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+constexpr bool little_endian = true;
+#else
+constexpr bool little_endian = false;
+#endif
+
 // Find the table rows of `size` groups, which may go on over several rows. The pointers do not
 // overlap: knowing it, the compiler vectorizes.
 template <int Fold, class Number, class Code>
@@ -22,6 +28,23 @@ inline void fold_codes(const Code *__restrict codes, const Number *__restrict li
             slot = static_cast<Number>(slot + (code < most ? code : most) * factor[f * next + g]);
         }
         slots[g] = base[g] + slot;
+    }
+}
+
+// The same for pairs of bytes: they are read as one number.
+template <int Fold>
+inline void fold_codes(const std::uint8_t *__restrict codes, const std::uint16_t *__restrict limit,
+                       const std::uint16_t *__restrict factor, const Slot *__restrict base,
+                       int next, int size, Slot *__restrict slots) {
+    if constexpr (Fold != 2 || !little_endian)
+        return fold_codes<Fold, std::uint16_t>(codes, limit, factor, base, next, size, slots);
+    for (int g = 0; g < size; ++g) {
+        std::uint16_t both;
+        std::memcpy(&both, codes + 2 * g, sizeof both);
+        std::uint16_t low = both & 255, high = both >> 8;
+        low = low < limit[g] ? low : limit[g];
+        high = high < limit[next + g] ? high : limit[next + g];
+        slots[g] = base[g] + static_cast<std::uint16_t>(low * factor[g] + high * factor[next + g]);
     }
 }
 

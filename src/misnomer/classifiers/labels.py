@@ -102,6 +102,16 @@ def _is_narrow(y: NDArray[Any]) -> bool:
     return y.dtype.kind in "iu" and len(y) > 0 and int(y.max()) - int(y.min()) < _NARROW
 
 
+def _is_range(known: NDArray[Any]) -> bool:
+    """Tell whether labels are whole numbers without a gap between them."""
+    whole = known.dtype.kind in "iu" and len(known) > 0
+    return whole and int(known[-1]) - int(known[0]) == len(known) - 1
+
+
+def _is_within(y: NDArray[Any], known: NDArray[Any]) -> bool:
+    return y.dtype.kind in "iu" and len(y) > 0 and known[0] <= y.min() and y.max() <= known[-1]
+
+
 def _counted(y: NDArray[Any]) -> NDArray[Any]:
     least = int(y.min())
     return np.flatnonzero(np.bincount((y - least).astype(np.intp))) + least
@@ -118,6 +128,8 @@ def _placed(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
 
 def encode(y: NDArray[Any], known: NDArray[Any], gaps: NDArray[np.bool_]) -> Labels:
     """Number the labels by their place among the known ones; a gap gets the number after."""
+    if not gaps.any() and _is_range(known) and _is_within(y, known):
+        return (y - known[0]).astype(np.int32)
     out = np.full(len(y), len(known), np.int32)
     kept = np.flatnonzero(~gaps)
     values = y[kept]

@@ -29,6 +29,7 @@ _INDEPENDENT = 2.0  # standard errors of the dispersion
 _NEAR = 6.0  # nats of the labels that the joint likelihood may cost
 _HOPELESS = 4.0  # nats behind: such a candidate would have no weight
 _CHANCE = 1.0  # standard errors of the labels of a cluster
+_SURE = 0.95  # probability of a class, and share of the rows that reach it
 _CONFIRMED = 1.0  # nats by which the labels must confirm that its clusters are the classes
 
 
@@ -112,11 +113,11 @@ class Search:
         """Collect the candidates."""
         found = self._counted(rows)
         found = self._joint(rows, found) if self.variational else found
-        if found.believed:  # all that a twin could add is what the errors have to do with columns
-            return found
+        if found.believed and _is_sure(found.best):
+            return found  # all that a twin could add is what the errors have to do with columns
         if self.twin:
             found = self._twins(rows, found)
-        if self.refit and found.best.twin is not None:
+        if self.refit and not found.believed and found.best.twin is not None:
             late = [self._refit(rows, found.best, full, _LATE_ROUNDS) for full in (False, True)]
             found = replace(found, candidates=(*found.candidates, *late))
         return found
@@ -213,6 +214,11 @@ class Search:
             known = best.pooled.channel if channel is None else channel
             add(known, best.twin.penalty, best.twin, channel is not None)
         return replace(found, candidates=(*found.candidates, *twins), on=on)
+
+
+def _is_sure(one: Candidate) -> bool:
+    """Tell whether the columns alone leave hardly a row open: the classes stand apart."""
+    return float((one.pooled.share.max(axis=1) > _SURE).mean()) > _SURE
 
 
 def _named_alike(joint: Array) -> bool:

@@ -56,6 +56,8 @@ class Task:
         L = self.channel.n_labels
 
         def step(batch: Batch) -> Stats:
+            if len(batch) and int(batch.given.max()) < L:
+                return tally(batch, batch.given, L)
             trusted = batch.given > L
             label = np.where(trusted, batch.given - L - 1, batch.given)
             return tally(batch, np.where(batch.given == L, -1, label), L)
@@ -70,8 +72,8 @@ class Task:
 
 def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:
     """Sum the statistics of the rows by code; a negative code leaves a row out."""
-    code = code.astype(np.int32)
-    kept = code >= 0
+    code = np.asarray(code, np.int32)
+    kept: Any = slice(None) if not len(code) or int(code.min()) >= 0 else code >= 0
     weight = None if batch.weight is None else batch.weight[kept]
     mass = np.bincount(code[kept], weight, minlength=size).astype(np.float64)
     return Stats(np.diag(mass), kernels.tally(batch.blocks, code, size, batch.weight))
