@@ -181,3 +181,20 @@ def test_solvers_by_name():
     np.testing.assert_allclose(by_name.noise_matrix_, NBCCCN().fit(X, given).noise_matrix_)
     with pytest.raises(ValueError, match="use INB"):
         NoisyLabelNB(solver="moments").fit(X[:300], np.arange(300) % 3)
+
+
+def test_the_positive_label_may_have_any_name():
+    rng = np.random.default_rng(0)
+    ill = rng.random(600) < 0.4
+    X = rng.normal(size=(600, 4)) + 1.5 * ill[:, None]
+    known = ill & (rng.random(600) < 0.5)
+    number = PUNB(design="one-sample").fit(X, known.astype(int))
+    word = PUNB(design="one-sample").fit(X, np.where(known, "ill", None))
+    turned = PUNB(design="one-sample", positive="a").fit(X, np.where(known, "a", "b"))
+    assert word.classes_.tolist() == ["(not ill)", "ill"]
+    assert turned.classes_.tolist() == ["a", "b"]
+    np.testing.assert_allclose(word.predict_proba(X), number.predict_proba(X))
+    np.testing.assert_allclose(turned.predict_proba(X)[:, ::-1], number.predict_proba(X))
+    np.testing.assert_allclose(turned.noise_matrix_[::-1, ::-1], number.noise_matrix_)
+    with pytest.raises(ValueError, match="which of 'a' and 'b' is positive"):
+        PUNB().fit(X, np.where(known, "a", "b"))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from misnomer.channel import unlabeled
 from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import Naming
-from misnomer.classifiers.papers.preset import TwoClasses
+from misnomer.classifiers.papers.preset import Preset, TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.positive import closed_form, em_from_closed_form
 from misnomer.solvers.task import Fit
@@ -164,7 +164,7 @@ class PUNB(TwoClasses):
 
     def _labels(self, y: Any, n: int) -> Any:
         """Turn labels into 1 (positive) and 0 (unlabeled, missing), and remember their names."""
-        given = super()._labels(y, n)
+        given = Preset._labels(self, y, n)
         gaps = labels.missing(given)
         positive, off = _two_names(given, gaps, self.positive)
         on = ~gaps & (given == positive)
