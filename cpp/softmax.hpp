@@ -110,11 +110,12 @@ void exponentiate(const Tile &tile, int classes) {
         const double *score = tile.scores + k * tile_rows;
         for (int i = 0; i < tile_rows; ++i) top[i] = score[i] > top[i] ? score[i] : top[i];
     }
+    for (int i = 0; i < tile_rows; ++i) total[i] = 0.0;
     for (int k = 0; k < classes; ++k) {
         double *score = tile.scores + k * tile_rows;
         for (int i = 0; i < tile_rows; ++i) {
             score[i] = exp_below(score[i] - top[i]);
-            total[i] = (k == 0 ? 0.0 : total[i]) + score[i];
+            total[i] += score[i];
         }
     }
 }

@@ -73,6 +73,7 @@ def _mixed(block: Block, rng: np.random.Generator) -> Array:
         return np.asarray(block.matrix @ rng.random(block.width), np.float64)
     # column by column: a product would round equal rows differently
     total = np.zeros(len(values))
-    for column, mark in zip(values.T, rng.random(values.shape[1]), strict=True):
-        total += mark * column
+    marks = rng.random(int(values.shape[1]))
+    for j in range(len(marks)):
+        total += marks[j] * values[:, j]
     return total

@@ -110,8 +110,8 @@ def generative(rows: Rows, channel: Array) -> tuple[Source, Array]:
     total, mass = class_sums(rows.stats, counted), counted.sum(axis=0)
     weights, bias = naive_bayes(rows, total, mass, np.stack(parts), np.stack(masses))
     scores = np.empty_like(share)
-    for place, fold in enumerate(rows.folds):
-        scores[fold] = rows.stats[fold] @ weights[place + 1].T + bias[place + 1]
+    for place, part in enumerate(rows.folds):
+        scores[part] = rows.stats[part] @ weights[place + 1].T + bias[place + 1]
     return Source(centered(scores), weights[0], bias[0], "generative"), share
 
 
@@ -163,7 +163,8 @@ def evidence(rows: Rows, weights: Array) -> Any:
 
 def columns_of(rows: Rows) -> tuple[NDArray[np.intp], list[str]]:
     """Number the column of each statistic, (S,), and name the columns."""
-    owner, names = [np.zeros(0, np.intp)], []
+    owner = [np.zeros(0, np.intp)]
+    names: list[str] = []
     for group in rows.schema.groups:
         owner.append(group.family.owner + len(names))
         members = [rows.schema.columns[i] for i in group.members]

@@ -91,7 +91,7 @@ def _search(
                 return ahead, lower, turned
             short = length
         length = 0.5 * (short + long) if np.isfinite(long) else 2.0 * length
-    return best  # type: ignore[no-any-return]
+    return best
 
 
 def _remember(pairs: list[tuple[Array, Array, float]], step: Array, change: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -115,8 +115,8 @@ class Rows:
         return out / np.maximum(times, 1.0).reshape(-1, *[1] * (values.ndim - 1))
 
 
-def _one(step: Any, batches: Sequence[Batch]) -> Any:
-    return step(batches[0])
+def _one(step: Any, batches: Iterable[Batch]) -> Any:
+    return step(next(iter(batches)))
 
 
 def spelled(
@@ -165,9 +165,9 @@ def matrix(batch: Batch) -> Matrix:
     """Write out t(x) of all blocks side by side, (n, S): densely where it is small."""
     parts = [statistic(block) for block in batch.blocks]
     width = sum(part.shape[1] for part in parts)
-    filled = sum(part.nnz if sparse.issparse(part) else part.size for part in parts)
+    filled = sum(part.size if isinstance(part, np.ndarray) else int(part.nnz) for part in parts)
     if width <= _DENSE or filled > _THICK * width * len(batch):
-        dense = [part.toarray() if sparse.issparse(part) else part for part in parts]
+        dense = [part if isinstance(part, np.ndarray) else part.toarray() for part in parts]
         return np.concatenate(dense, axis=1)
     return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
 
