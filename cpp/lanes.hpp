@@ -28,6 +28,10 @@ using Lanes = double __attribute__((vector_size(8 * lanes)));
 struct Lanes {
     double at[lanes];
     double operator[](int i) const { return at[i]; }
+    Lanes &operator-=(const Lanes &other) {
+        for (int i = 0; i < lanes; ++i) at[i] -= other.at[i];
+        return *this;
+    }
     Lanes &operator+=(const Lanes &other) {
         for (int i = 0; i < lanes; ++i) at[i] += other.at[i];
         return *this;
@@ -35,6 +39,7 @@ struct Lanes {
 };
 
 inline Lanes operator+(Lanes a, const Lanes &b) { return a += b; }
+inline Lanes operator-(Lanes a, const Lanes &b) { return a -= b; }
 
 inline Lanes operator*(Lanes a, const Lanes &b) {
     for (int i = 0; i < lanes; ++i) a.at[i] *= b.at[i];
@@ -52,6 +57,12 @@ inline Lanes load(const double *from) {
     Lanes value;
     std::memcpy(&value, from, sizeof value);
     return value;
+}
+
+inline Lanes load(const float *from) {
+    double value[lanes];
+    for (int i = 0; i < lanes; ++i) value[i] = static_cast<double>(from[i]);
+    return load(value);
 }
 
 inline void store(double *to, const Lanes &value) { std::memcpy(to, &value, sizeof value); }

@@ -56,11 +56,14 @@ Plan::Plan(const Table &table, Layout layout, const std::int32_t *codes, Index n
     choose_stripes();
 }
 
-// The rows' codes are one more column, whose statistics belong to another matrix.
+// The rows' codes are one more column, whose statistics belong to another matrix. Successive
+// rows use copies of its table in turn: a sum can be added to only once the last addition is done.
 void Plan::add_row_codes(const std::int32_t *codes, Index n_codes) {
-    has_codes_ = true;
-    digits_.push_back({n_codes + 1, 1, 0, n_codes, 0, -1});
-    add_group(0);
+    for (int copy = 0; copy < code_copies; ++copy) {
+        const Index first_digit = digits_.size();
+        digits_.push_back({n_codes + 1, 1, 0, n_codes, 0, -1});
+        add_group(first_digit);
+    }
     Run run{Cells::code32, codes, nullptr, 1, 1, 1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, 0};
     add_run(run, 0);
 }

@@ -9,63 +9,74 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
-// Write cell - center, and zero where it is missing; return whether none is.
+// The padding of Scratch::values and Scratch::seen is zero from the start and stays so.
+
+// Write cell - center; return whether every one is finite. One that is not spoils the trace.
 template <class Real>
 bool center_cells(const Reals &block, Index first, Index rows, double *values) {
     const Real *cells = static_cast<const Real *>(block.values) + first * block.columns;
-    std::uint64_t missing = 0;
+    const int whole = block.columns / lanes * lanes;
+    Lanes trace = {};
+    double rest = 0.0;
     for (Index row = 0; row < rows; ++row, cells += block.columns, values += block.padded) {
-        for (int j = 0; j < block.columns; ++j) {
-            const double value = static_cast<double>(cells[j]) - block.center[j];
-            missing += value != value;
-            values[j] = value != value ? 0.0 : value;
+        for (int j = 0; j < whole; j += lanes) {
+            const Lanes value = load(cells + j) - load(block.center + j);
+            trace += 0.0 * value;
+            store(values + j, value);
         }
-        for (int j = block.columns; j < block.padded; ++j) values[j] = 0.0;
+        for (int j = whole; j < block.columns; ++j) {
+            values[j] = static_cast<double>(cells[j]) - block.center[j];
+            rest += 0.0 * values[j];
+        }
     }
-    return missing == 0;
+    return sum(trace) + rest == 0.0;
 }
 
-// Write one where a cell is observed, and zero where it is missing.
-template <class Real>
-void mark_cells(const Reals &block, Index first, Index rows, double *seen) {
-    const Real *cells = static_cast<const Real *>(block.values) + first * block.columns;
-    for (Index row = 0; row < rows; ++row, cells += block.columns, seen += block.padded) {
-        for (int j = 0; j < block.columns; ++j) seen[j] = cells[j] == cells[j] ? 1.0 : 0.0;
-        for (int j = block.columns; j < block.padded; ++j) seen[j] = 0.0;
-    }
+// Put zero where a cell is missing, and mark with one where it is not; return whether all are there.
+bool mark_cells(const Reals &block, Index rows, double *values, double *seen) {
+    bool complete = true;
+    for (Index row = 0; row < rows; ++row, values += block.padded, seen += block.padded)
+        for (int j = 0; j < block.columns; ++j) {
+            const bool there = values[j] == values[j];
+            seen[j] = there ? 1.0 : 0.0;
+            values[j] = there ? values[j] : 0.0;
+            complete &= there;
+        }
+    return complete;
 }
 
 template <class Real>
-void read_cells(const Reals &block, Index first, Index rows, double *values, double *seen,
-                bool &complete) {
-    complete = center_cells<Real>(block, first, rows, values);
-    if (!complete) mark_cells<Real>(block, first, rows, seen);
+bool read_cells(const Reals &block, Index first, Index rows, double *values, double *seen) {
+    return center_cells<Real>(block, first, rows, values) || mark_cells(block, rows, values, seen);
 }
 
 void read_reals(const Call &call, Index first, Index rows, Scratch &scratch) {
     for (int b = 0; b < call.n_reals; ++b) {
         const Reals &block = call.reals[b];
-        (block.single ? read_cells<float> : read_cells<double>)(
-            block, first, rows, scratch.values + block.scratch, scratch.seen + block.scratch,
-            scratch.complete[b]);
+        scratch.complete[b] = (block.single ? read_cells<float> : read_cells<double>)(
+            block, first, rows, scratch.values + block.scratch, scratch.seen + block.scratch);
     }
 }
 
-// score[k] += constant[k] + sum_j x_j (linear[k, j] + x_j square[k, j]), for `Rows` rows.
+// score[k] += constant[k] + sum_j (x_j linear[k, j] + x_j^2 square[k, j]), for `Rows` rows.
 template <int Classes, int Rows>
 inline void quadratic_form(const double *values, int padded, const double *linear,
                            const double *square, const double *constant, double *scores,
                            int stride) {
     Lanes form[Rows][Classes] = {};
-    for (int j = 0; j < padded; j += lanes)
+    for (int j = 0; j < padded; j += lanes) {
+        Lanes x[Rows], xx[Rows];
+        for (int r = 0; r < Rows; ++r) {
+            x[r] = load(values + r * padded + j);
+            xx[r] = x[r] * x[r];
+        }
         for (int k = 0; k < Classes; ++k) {
             const Lanes slope = load(linear + k * padded + j);
+            for (int r = 0; r < Rows; ++r) form[r][k] += x[r] * slope;
             const Lanes bend = load(square + k * padded + j);
-            for (int r = 0; r < Rows; ++r) {
-                const Lanes x = load(values + r * padded + j);
-                form[r][k] += x * (slope + x * bend);
-            }
+            for (int r = 0; r < Rows; ++r) form[r][k] += xx[r] * bend;
         }
+    }
     for (int r = 0; r < Rows; ++r)
         for (int k = 0; k < Classes; ++k)
             scores[r * stride + k] += (constant ? constant[k] : 0.0) + sum(form[r][k]);
@@ -150,12 +161,21 @@ void add_seen(const double *seen, Index rows, int padded, const double *share, i
     }
 }
 
+// mass[k] += sum_i share[i, k]
+void add_mass(const double *share, Index rows, const Call &call, double *mass) {
+    by_class(call.classes, [&](auto number, int first) {
+        constexpr int n = decltype(number)::value;
+        double own[n] = {};
+        for (Index row = 0; row < rows; ++row)
+            for (int k = 0; k < n; ++k) own[k] += share[row * call.stride + first + k];
+        for (int k = 0; k < n; ++k) mass[first + k] += own[k];
+    });
+}
+
 void add_block(const Call &call, const Reals &block, Index rows, const double *values,
                const double *seen, const double *share, double *mass) {
     const int padded = block.padded, stride = call.stride;
-    if (!seen)
-        for (Index row = 0; row < rows; ++row)
-            for (int k = 0; k < call.classes; ++k) mass[k] += share[row * stride + k];
+    if (!seen) add_mass(share, rows, call, mass);
     by_class(call.classes, [&](auto number, int first) {
         constexpr int n = decltype(number)::value;
         double *observed = mass + call.classes + first * padded;

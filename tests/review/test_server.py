@@ -9,7 +9,7 @@ import sys
 import pytest
 
 pytest.importorskip("starlette", reason="misnomer[review] is not installed")
-pytest.importorskip("httpx", reason="httpx is not installed")
+pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from starlette.testclient import TestClient
 
