@@ -48,7 +48,7 @@ void Plan::fold(const Matrix &weights, const Matrix &by_code) {
     lookup_table_ = Buffer<double>(slots_ * layout_.stride);
     const Matrix table = matrix(lookup_table_.data(), slots_);
     for (Index g = 0; g < groups(); ++g) {
-        const Matrix &own = g == 0 && has_codes_ ? by_code : weights;
+        const Matrix &own = g < code_groups_ ? by_code : weights;
         each_row(groups_[g], digits_, [&](Index statistic, Index row) {
             for (int k = 0; k < classes; ++k) table(k, row) += own(k, statistic);
         });
@@ -84,7 +84,7 @@ void Plan::unfold(const Sums &sums, const Matrix &out, const Matrix &by_code) co
     const int classes = layout_.classes;
     const Matrix table = matrix(sums.own, slots_);
     for (Index g = 0; g < groups(); ++g) {
-        const Matrix &own = g == 0 && has_codes_ ? by_code : out;
+        const Matrix &own = g < code_groups_ ? by_code : out;
         each_row(groups_[g], digits_, [&](Index statistic, Index row) {
             for (int k = 0; k < classes; ++k) own(k, statistic) += table(k, row);
         });

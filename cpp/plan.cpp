@@ -14,6 +14,7 @@ constexpr Index section_bytes = 256 << 10;  // of the tables that are read in on
 constexpr Index chunk_bytes = 96 << 10;     // of what is remembered of the rows of a chunk
 constexpr Index folded_bytes = 1 << 20;     // of all tables of groups of several columns
 constexpr Index most_stripes = 64;
+constexpr Index code_copies = 4;
 
 // Whether tables of so many rows are worth their making, and small enough.
 bool pays(Index table_rows, Index width, Index rows) {
@@ -65,7 +66,8 @@ void Plan::add_row_codes(const std::int32_t *codes, Index n_codes) {
         add_group(first_digit);
     }
     Run run{Cells::code32, codes, nullptr, 1, 1, 1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, 0};
-    add_run(run, 0);
+    code_groups_ = groups();
+    add_run(run, 0, code_copies);
 }
 
 void Plan::add_codes(const CodesBlock &block) {
@@ -130,18 +132,19 @@ void Plan::add_group(Index first_digit) {
 }
 
 // Take the groups from the given one on as a run, and spell out what the kernels need of them.
-void Plan::add_run(Run run, Index first_group) {
+// Where they are copies of each other, each row uses the next one.
+void Plan::add_run(Run run, Index first_group, Index copies) {
     const bool flags = run.cells == Cells::byte || run.cells == Cells::nibble;
-    const Index per_row = groups() - first_group, stride = layout_.stride;
+    const Index per_row = (groups() - first_group) / copies, stride = layout_.stride;
     const Index per_cell = run.cells == Cells::nibble ? 2 : 1;
     if (per_row * run.fold == run.stride * per_cell)  // nothing else is stored between the rows
         run.repeat = static_cast<int>(std::clamp<Index>(256 / std::max<Index>(per_row, 1), 1, 64));
     run.groups = static_cast<int>(per_row);
-    run.scratch = groups() - per_row;
+    run.scratch = first_group;
     const Index n = run.repeat * per_row;
     Buffer<Slot> data((2 * run.fold + 1) * n);
     for (Index g = 0; g < n; ++g) {
-        const Group &group = groups_[first_group + g % per_row];
+        const Group &group = groups_[first_group + g % (copies * per_row)];
         for (Index f = 0; f < run.fold; ++f) {
             const Digit *digit = flags ? nullptr : &digits_[group.first + f];
             data[f * n + g] = static_cast<Slot>((flags ? group.rows : digit->radix) - 1);
@@ -180,8 +183,8 @@ void Plan::add_words(const WordsBlock &block) {
 }
 
 void Plan::cut_sections() {
-    const int first_run = has_codes_ ? 1 : 0;
-    Index first_group = first_run;
+    const int first_run = code_groups_ > 0 ? 1 : 0;
+    Index first_group = code_groups_;
     for (int r = first_run; r < static_cast<int>(runs_.size()); ++r) {
         Index bytes = 0;
         for (int g = 0; g < runs_[r].groups; ++g) {
@@ -195,7 +198,7 @@ void Plan::cut_sections() {
         }
         first_group += runs_[r].groups;
     }
-    if (!has_codes_) return;
+    if (code_groups_ == 0) return;
     if (sections_.empty()) sections_.push_back({0, 0, 0, true});
     sections_.front().with_code = true;
 }

@@ -65,7 +65,7 @@ class Plan {
     void add_reals(const RealsBlock &block, int lanes);
     void add_words(const WordsBlock &block);
     void add_group(Index first_digit);
-    void add_run(Run run, Index first_group);
+    void add_run(Run run, Index first_group, Index copies = 1);
     void cut_sections();
     void choose_chunk();
     void choose_stripes();
@@ -74,7 +74,7 @@ class Plan {
 
     const Table &table_;
     Layout layout_;
-    bool has_codes_ = false;
+    Index code_groups_ = 0;  // the first ones, copies of each other, if there are codes
     std::vector<Digit> digits_;
     std::vector<Group> groups_;
     std::vector<Run> runs_;
