@@ -15,7 +15,9 @@ from scipy import sparse
 from misnomer.kernels import reference, using
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 
-compiled = pytest.importorskip("misnomer.kernels.compiled", reason="the C++ kernels were not built")
+compiled = pytest.importorskip(
+    "misnomer.kernels.compiled", reason="the C++ kernels were not built", exc_type=ImportError
+)
 
 
 def random_blocks(rng, n, which):

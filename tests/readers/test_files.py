@@ -38,7 +38,7 @@ def write(path, data):
         ("t.tsv", CSV.replace(b",", b"\t")),
         ("semicolon.csv", CSV.replace(b",", b";")),
         ("decimal_comma.csv", CSV.replace(b",", b";").replace(b".", b",")),
-        ("t.csv.gz", gzip.compress(CSV)),
+        ("t.csv.gz", gzip.compress(CSV, mtime=0)),
         (
             "t.jsonl",
             b'{"age":31,"word":"a","x":0.5}\n{"word":"b","x":1.5}\n{"age":45,"x":-2.0}\n',
@@ -110,7 +110,10 @@ BAD = {
     "image.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "this is a binary file"),
     "book.csv": (b"PK\x03\x04rest", "a zip file or a workbook"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "column 'a' occurs twice"),
-    "cut.csv.gz": (gzip.compress(CSV * 1000)[:40], "the gzip file is damaged or cut short"),
+    "cut.csv.gz": (
+        gzip.compress(CSV * 1000, mtime=0)[:40],
+        "the gzip file is damaged or cut short",
+    ),
     "not.parquet": (b"hello", "this is no parquet file"),
     "cut.parquet": (b"PAR1abc", "a Parquet file that cannot be read"),
     "cut.feather": (b"ARROW1\x00\x00abc", "an Arrow file that cannot be read"),
