@@ -23,8 +23,9 @@ from misnomer.solvers.pool_average import Average, average
 from misnomer.solvers.pool_candidates import Candidate, Field, Search
 from misnomer.solvers.pool_findings import Findings
 from misnomer.solvers.pool_intervals import intervals
-from misnomer.solvers.pool_large import is_large, refit_all, sample
-from misnomer.solvers.pool_rows import Rows, joined, spelled
+from misnomer.solvers.pool_large import refit_all
+from misnomer.solvers.pool_rows import joined, labels, spelled
+from misnomer.solvers.pool_sample import is_large, numbered, sample
 from misnomer.solvers.pool_verdict import Along, Case, along_the_rate, verdict
 from misnomer.solvers.task import Fit, Task
 from misnomer.verdict import Verdict
@@ -60,19 +61,28 @@ class Pool:
         cause = unfit(task)
         if cause is not None:
             return cause
-        large, smoothing, history = is_large(task), held(task.smoothing), _History(task)
-        batch, place = sample(task) if large else (joined(list(task.batches)), None)
-        rows = spelled(task, batch, smoothing, place=place)
+        smoothing, history = held(task.smoothing), _History(task)
         compete = Search(self.twin, self.refit, self.variational, self.penalties, history)
+        if is_large(task):
+            return self._of_many(task, compete, smoothing, history)
+        rows = spelled(task, joined(list(task.batches)), smoothing)
         found = compete(rows)
         answer = average(found)
-        case = Case(found, answer)
-        if large:
-            found = refit_all(task, found, answer, smoothing)
-            history(found.best)
-            answer = average(found)
         n = sum(len(one) for one in task.batches)
-        return fit_of(task, found, answer, case, history.values, n)
+        after = rows.given_back(answer.posterior, n)
+        return fit_of(task, found, answer, Case(found, answer), after, history.values)
+
+    def _of_many(self, task: Task, compete: Search, smoothing: Smoothing, note: _History) -> Fit:
+        """Let explanations compete on a sample, and fit the best to all rows."""
+        batch, place = sample(task)
+        rows = spelled(task, batch, smoothing, place=place)
+        found = replace(compete, many=True)(rows)
+        answer = average(found)
+        case = Case(found, answer)
+        found, answer, judge = refit_all(task, found, answer, smoothing)
+        note(found.best)
+        parts = [judge.posterior(batch, start) for start, batch in numbered(task.batches)]
+        return fit_of(task, found, answer, case, np.concatenate(parts), note.values)
 
 
 pool = Pool()
@@ -124,21 +134,23 @@ def _noted(fit: Fit, note: str) -> Fit:
 
 
 def fit_of(
-    task: Task, found: Field, answer: Average, case: Case, history: list[float], n: int
+    task: Task, found: Field, answer: Average, case: Case, after: Array, history: list[float]
 ) -> Fit:
-    """Put the model together, with all that an audit asks for."""
-    rows = found.rows
+    """Put the model together, with all that an audit asks for; ``after`` is P(true | x, y)."""
     channel = replace(task.channel, matrix=answer.reported)
     prior = softmax(answer.bias[None, :])[0][0]
     model = Model(prior, channel, answer.weights, task.schema)
+    weight = np.concatenate(
+        [np.ones(len(one)) if one.weight is None else one.weight for one in task.batches]
+    )
     known = {
-        "posterior": rows.given_back(answer.posterior, n),
-        "class_shares": np.asarray(rows.weight @ answer.posterior / rows.weight.sum()),
+        "posterior": after,
+        "class_shares": np.asarray(weight @ after / weight.sum()),
         "solver": "pool",
-        "notes": notes(case.found, answer, len(rows)),
+        "notes": notes(case.found, answer, len(after)),
         "candidates": tuple((one.name, weight, -one.objective) for weight, one in answer.parts),
     }
-    judge = _Judge(found, answer, case)
+    judge = _Judge(found, case, error_rate(task, after, weight))
     later = {"intervals": judge.intervals, "verdict": judge.verdict}
     return Fit(model, history[-1], tuple(history), True, Findings(known, later))
 
@@ -146,8 +158,8 @@ def fit_of(
 class _Judge:
     """Works the verdict and the intervals out, once."""
 
-    def __init__(self, found: Field, answer: Average, case: Case) -> None:
-        self.found, self.answer, self.case = found, answer, case
+    def __init__(self, found: Field, case: Case, rate: float) -> None:
+        self.found, self.case, self.rate = found, case, rate
 
     @cached_property
     def along(self) -> Along:
@@ -155,9 +167,8 @@ class _Judge:
 
     @cached_property
     def ends(self) -> dict[str, Any]:
-        rate = error_rate(self.found.rows, self.answer)
         near = intervals(self.found.rows, self.found.best)
-        return near.found(rate, self.along[1].valley)
+        return near.found(self.rate, self.along[1].valley)
 
     def intervals(self) -> dict[str, Any]:
         return self.ends
@@ -166,11 +177,12 @@ class _Judge:
         return verdict(self.case, self.along, self.ends["error_rate"])
 
 
-def error_rate(rows: Rows, answer: Average) -> float:
+def error_rate(task: Task, after: Array, weight: Array) -> float:
     """Average the doubt over the labeled rows."""
-    at = rows.labeled
-    wrong = 1.0 - (answer.posterior[at] * rows.hard[at]).sum(axis=1)
-    return float(rows.weight[at] @ wrong / rows.total)
+    label = np.concatenate([labels(one, task.channel.n_labels)[0] for one in task.batches])
+    at = np.flatnonzero(label >= 0)
+    wrong = 1.0 - after[at, label[at]]
+    return float(weight[at] @ wrong / weight[at].sum())
 
 
 def notes(found: Field, answer: Average, n: int) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from scipy.special import expit
 from misnomer.solvers.pool_candidates import Candidate, Field
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_search import posterior
-from misnomer.solvers.pool_twin import Twin, fit
+from misnomer.solvers.pool_twin import Twin
 
 Array = NDArray[np.float64]
+Parts = tuple[tuple[float, Candidate], ...]
 
 _LEAST = 0.05  # relative weight of a candidate that still counts
 _SURE = 1e-9
@@ -39,7 +40,7 @@ class Average:
         Scores of any row.
     """
 
-    parts: tuple[tuple[float, Candidate], ...]
+    parts: Parts
     share: Array
     fitted: Array
     reported: Array
@@ -68,7 +69,7 @@ def average(found: Field) -> Average:
     )
 
 
-def weighed(candidates: tuple[Candidate, ...]) -> tuple[tuple[float, Candidate], ...]:
+def weighed(candidates: tuple[Candidate, ...]) -> Parts:
     """Give each candidate its weight; those under a twentieth of the best get none."""
     best = min(one.objective for one in candidates)
     raw = [(float(np.exp(best - one.objective)), one) for one in candidates]
@@ -77,7 +78,7 @@ def weighed(candidates: tuple[Candidate, ...]) -> tuple[tuple[float, Candidate],
     return tuple((weight / total, one) for weight, one in kept)
 
 
-def _linear(found: Field, parts: tuple[tuple[float, Candidate], ...]) -> tuple[Array, Array]:
+def _linear(found: Field, parts: Parts) -> tuple[Array, Array]:
     """Add up ``s ((1 - w) S + w T + a)`` as weights of t(x) and a bias."""
     rows, fitted = found.rows, {}
     weights, bias = np.zeros_like(parts[0][1].source.weights), np.zeros(rows.classes)
@@ -89,19 +90,20 @@ def _linear(found: Field, parts: tuple[tuple[float, Candidate], ...]) -> tuple[A
         if twin is None:
             continue
         if id(twin) not in fitted:
-            fitted[id(twin)] = twin.linear or refitted(found, twin)
+            fitted[id(twin)] = twin.linear or whole(found, twin)
         own, own_bias = fitted[id(twin)]
         weights += factor * point.mix * twin.factor * own
         bias += factor * point.mix * twin.factor * own_bias
     return weights, bias
 
 
-def refitted(found: Field, twin: Twin) -> tuple[Array, Array]:
-    """Fit a twin once more, to all rows: its weights of t(x) and its bias."""
+def whole(found: Field, twin: Twin) -> tuple[Array, Array]:
+    """Average what the folds have learned: a twin's weights of t(x) and its bias.
+
+    Each row has taught all folds but one, so a further fit to all rows would hardly differ.
+    """
     assert found.on is not None
-    every = np.arange(len(found.rows))
-    table = fit(found.rows, found.on, twin.channel, twin.penalty, every, twin.folds[0])
-    return found.on.weights(table)
+    return found.on.weights(np.mean(twin.folds, axis=0))
 
 
 def confident_joint(rows: Rows, chance: Array) -> Array:
@@ -132,34 +134,49 @@ def ranking(rows: Rows, share: Array, counted: Array, after: Array) -> Array:
     q averaged in); their mean, moved in log-odds so that it adds up to the expected number of
     errors of the first.
     """
-    judged = (rows.label >= 0) & ~rows.trusted
-    own, weight = rows.hard[judged] > 0, rows.weight[judged]
-    wrong = 1.0 - after[judged][own]
-    plain = 1.0 - 0.5 * (share + counted)[judged][own]
+    judged, wrong, mean = doubts(rows, share, counted, after)
     out = np.zeros(len(rows))
-    out[judged] = moved(0.5 * (wrong + plain), wrong, weight)
+    out[judged] = moved(mean, shift_of(mean, wrong, rows.weight[judged]))
     return out
 
 
-def moved(chance: Array, goal: Array, weight: Array) -> Array:
-    """Shift log-odds by a constant so that the weighted sum is that of ``goal``.
+def doubts(
+    rows: Rows, share: Array, counted: Array, after: Array
+) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Find the rows to judge, their doubt by the channel, and the doubt to rank them by."""
+    judged = (rows.label >= 0) & ~rows.trusted
+    own = rows.hard[judged] > 0
+    wrong = 1.0 - after[judged][own]
+    plain = 1.0 - 0.5 * (share + counted)[judged][own]
+    return judged, wrong, 0.5 * (wrong + plain)
+
+
+def moved(chance: Array, shift: float) -> Array:
+    """Add a constant to log-odds."""
+    held = np.clip(chance, _SURE, 1.0 - _SURE)
+    return np.asarray(expit(np.log(held / (1.0 - held)) + shift))
+
+
+def shift_of(chance: Array, goal: Array, weight: Array) -> float:
+    """Find the constant in log-odds at which the weighted sum is that of ``goal``.
 
     Examples
     --------
-    >>> out = moved(np.array([0.2, 0.4]), np.array([0.1, 0.1]), np.ones(2))
-    >>> out.sum().round(9).item()
+    >>> chance = np.array([0.2, 0.4])
+    >>> shift = shift_of(chance, np.array([0.1, 0.1]), np.ones(2))
+    >>> moved(chance, shift).sum().round(9).item()
     0.2
     """
     held = np.clip(chance, _SURE, 1.0 - _SURE)
     odds = np.log(held / (1.0 - held))
     low, high, target = -60.0, 60.0, float(weight @ goal)
-    for _ in range(100):
+    for _ in range(60):
         middle = 0.5 * (low + high)
         if float(weight @ expit(odds + middle)) > target:
             high = middle
         else:
             low = middle
-    return np.asarray(expit(odds + 0.5 * (low + high)))
+    return 0.5 * (low + high)
 
 
 def doubted(rows: Rows, after: Array, wrong: Array) -> Array:

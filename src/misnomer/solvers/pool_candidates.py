@@ -15,7 +15,7 @@ from misnomer.solvers.pool_objective import COSTS
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source, out_of_fold
 from misnomer.solvers.pool_search import Pooled, first_starts, kinds, posterior, search
-from misnomer.solvers.pool_twin import Basis, Twin, basis, cross_fit
+from misnomer.solvers.pool_twin import Basis, Twin, basis, cross_fit, unexplained
 
 Array = NDArray[np.float64]
 UNTEMPERED = replace(COSTS, log_scale=0.0, scale_spread=0.4)
@@ -26,10 +26,12 @@ _SETTLED = 2e-3  # mean change of the shares at which a refit ends
 _DENSE_PENALTIES = (200.0, 50.0, 10.0, 2.0, 0.3)
 _SPARSE_PENALTIES = (10.0, 2.0, 0.3)
 _INDEPENDENT = 2.0  # standard errors of the dispersion
+_HARDLY = 0.05  # what a dispersion may exceed one by without a difference
 _NEAR = 6.0  # nats of the labels that the joint likelihood may cost
 _HOPELESS = 4.0  # nats behind: such a candidate would have no weight
 _CHANCE = 1.0  # standard errors of the labels of a cluster
 _SURE = 0.95  # probability of a class, and share of the rows that reach it
+_CHANCE_LEFT = 3.0  # standard errors of what the columns still know of the labels
 _CONFIRMED = 1.0  # nats by which the labels must confirm that its clusters are the classes
 
 
@@ -101,6 +103,9 @@ class Search:
         Of the twin, falling; empty chooses them by the table.
     note : callable
         Told of every candidate.
+    many : bool
+        The rows are a sample of many: then counts that are shared out in full do as well as the
+        joint model, whose prior no longer matters.
     """
 
     twin: bool = True
@@ -108,15 +113,22 @@ class Search:
     variational: bool = True
     penalties: tuple[float, ...] = ()
     note: Note = field(default=lambda candidate: None)
+    many: bool = False
 
     def __call__(self, rows: Rows) -> Field:
         """Collect the candidates."""
         found = self._counted(rows)
-        found = self._joint(rows, found) if self.variational else found
-        if found.believed and _is_sure(found.best):
+        if self.variational:
+            found = self._many(rows, found) if self.many else self._joint(rows, found)
+        if found.believed and not self.many and _is_sure(found.best):
             return found  # all that a twin could add is what the errors have to do with columns
         if self.twin:
-            found = self._twins(rows, found)
+            on, best = basis(rows), found.best.pooled
+            if self.many and found.believed:
+                left = unexplained(rows, on, best.share, best.channel)
+                if left < _CHANCE_LEFT:
+                    return found  # the columns know nothing of the labels that it does not
+            found = self._twins(rows, found, on)
         if self.refit and not found.believed and found.best.twin is not None:
             late = [self._refit(rows, found.best, full, _LATE_ROUNDS) for full in (False, True)]
             found = replace(found, candidates=(*found.candidates, *late))
@@ -154,6 +166,15 @@ class Search:
             end = search(rows, source.scores, twin, begin, free=end.free)
         return self._noted(Candidate(end, source, start.twin, source.name))
 
+    def _many(self, rows: Rows, found: Field) -> Field:
+        """Believe counts whose columns vary within classes no more than independent ones would."""
+        best = found.best
+        share = posterior(rows, best.pooled.share, best.pooled.channel)
+        spread = dispersion(rows, share)
+        if spread.z > _INDEPENDENT and spread.ratio > 1.0 + _HARDLY:
+            return found
+        return replace(found, shares=share, believed=True)
+
     def _joint(self, rows: Rows, found: Field) -> Field:
         """Let the joint model compete; where it fits its own columns, believe it alone."""
         K = rows.classes
@@ -186,9 +207,9 @@ class Search:
         end = search(rows, one.source.scores, None, start, free=free, costs=UNTEMPERED)
         return self._noted(replace(one, pooled=end))
 
-    def _twins(self, rows: Rows, found: Field) -> Field:
+    def _twins(self, rows: Rows, found: Field, on: Basis) -> Field:
         """Pool the scores with a twin of every penalty; once more with the best one's channel."""
-        on, first = basis(rows), found.counted
+        first = found.counted
         twins: list[Candidate] = []
         hopeful = _hopeful(found)
 

@@ -21,6 +21,8 @@ from misnomer.solvers.pool_scores import centered
 
 Array = NDArray[np.float64]
 
+_SEVERAL = 2.0  # rows, each worth a quarter at most
+_TOL = 1e-5
 _CURVE = 0.15  # typical p (1 - p) of a row: scales the search, not its end
 
 
@@ -151,10 +153,33 @@ def fit(
     begin = np.zeros(shape)
     if start is not None:
         begin = np.concatenate([start[:1], start[1:] / pace[:, None]])
-    vector, _ = minimise(loss, begin.ravel(), max_iter=60, tol=1e-5, slope=1e-2)
+    vector, _ = minimise(loss, begin.ravel(), max_iter=60, tol=_TOL, slope=1e-2)
     table = vector.reshape(shape).copy()
     table[1:] *= pace[:, None]
     return table
+
+
+def unexplained(rows: Rows, on: Basis, share: Array, channel: Array) -> float:
+    """Test whether the features know more of the labels than P(true | x) does: a z value.
+
+    With e the label less its probability, feature j and label k have
+    ``z_jk = sum_i phi_ij e_ik / sqrt(sum_i phi_ij^2 p_ik (1 - p_ik))``; their squares add up to
+    about as many as there are, unless other weights would explain the labels better.
+    """
+    at = rows.labeled
+    chance = np.clip(share[at] @ channel.T, 1e-9, 1.0)
+    weight = rows.weight[at][:, None]
+    features = on.features[at]
+    square = features.multiply(features) if sparse.issparse(features) else features**2
+    slope = np.asarray(features.T @ ((rows.hard[at] - chance) * weight))
+    spread = np.asarray(square.T @ (chance * (1.0 - chance) * weight**2))
+    most = square.max(axis=0)
+    most = most.toarray().ravel() if sparse.issparse(most) else most
+    seen = spread > _SEVERAL * most[:, None]  # else a row or two would decide
+    if not seen.any():
+        return 0.0
+    ratio = slope[seen] ** 2 / spread[seen]
+    return float((ratio - 1.0).sum() / np.sqrt(2.0 * seen.sum()))
 
 
 def margin(scores: Array) -> float:
