@@ -1,4 +1,4 @@
-// Memory for tables and sums: zero at first, its rows on cache lines.
+// Memory for tables and sums: zero at first unless told otherwise, its rows on cache lines.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,19 @@
 
 namespace misnomer {
 
+enum class Fill { zero, none };
+
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(std::size_t size) : size_(size) {
+    explicit Buffer(std::size_t size, Fill fill = Fill::zero) : size_(size) {
         data_ = static_cast<T *>(::operator new(bytes(), alignment()));
 #ifdef MADV_HUGEPAGE
         // Words are looked up all over the table: large pages save the search for the page.
         if (bytes() >= large) madvise(data_, bytes(), MADV_HUGEPAGE);
 #endif
-        std::memset(data_, 0, bytes());
+        if (fill == Fill::zero) std::memset(data_, 0, bytes());
     }
     Buffer(Buffer &&other) noexcept { swap(other); }
     Buffer &operator=(Buffer &&other) noexcept {

@@ -24,6 +24,16 @@ void each_row(const Group &group, const std::vector<Digit> &digits, const Body &
     }
 }
 
+// Call `body(class, statistic, place)` for each column of a block of reals: `place` is that of the
+// class and column among vectors, of which the last ends with the columns.
+template <class Body>
+void each_real(const Reals &block, Index statistic, int classes, const Body &body) {
+    const Index whole = block.padded - (block.step - block.last);  // all but the last vector
+    for (int k = 0; k < classes; ++k)
+        for (Index j = 0; j < block.columns; ++j)
+            body(k, statistic + j, k * block.padded + (j < whole ? j : j - block.last + whole));
+}
+
 void copy(const Matrix &from, const Matrix &to, Index classes, Index statistics) {
     constexpr Index tile = 32;  // statistics: both sides stay in the cache
     for (Index start = 0; start < statistics; start += tile)
@@ -44,7 +54,7 @@ Matrix Plan::matrix(double *data, Index rows) const {
 }
 
 void Plan::fold(const Matrix &weights, const Matrix &by_code) {
-    const int classes = layout_.classes;
+    const int classes = layout_.scored;
     lookup_table_ = Buffer<double>(slots_ * layout_.stride);
     const Matrix table = matrix(lookup_table_.data(), slots_);
     for (Index g = 0; g < groups(); ++g) {
@@ -58,10 +68,12 @@ void Plan::fold(const Matrix &weights, const Matrix &by_code) {
         const Index size = Index{classes} * block.padded;
         Buffer<double> packed(3 * size + classes);
         for (Index power = 0; power < 3; ++power)
-            copy(shifted(weights, table_.reals[b].statistic + power * block.columns),
-                 {packed.data() + power * size, block.padded, 1}, classes, block.columns);
+            each_real(block, table_.reals[b].statistic + power * block.columns, classes,
+                      [&](int k, Index statistic, Index place) {
+                          packed[power * size + place] = weights(k, statistic);
+                      });
         for (int k = 0; k < classes; ++k)
-            for (Index j = 0; j < block.columns; ++j)
+            for (Index j = 0; j < block.padded; ++j)
                 packed[3 * size + k] += packed[k * block.padded + j];
         block.weights = packed.data();
         block.constant = packed.data() + 3 * size;
@@ -72,7 +84,8 @@ void Plan::fold(const Matrix &weights, const Matrix &by_code) {
             words_[b].weights = &weights(0, table_.words[b].statistic);
             continue;
         }
-        Buffer<double> packed(words_[b].columns * layout_.stride);
+        Buffer<double> packed(words_[b].columns * layout_.stride,
+                              classes == layout_.stride ? Fill::none : Fill::zero);
         copy(shifted(weights, table_.words[b].statistic), matrix(packed.data(), 0), classes,
              words_[b].columns);
         words_[b].weights = packed.data();
@@ -93,12 +106,14 @@ void Plan::unfold(const Sums &sums, const Matrix &out, const Matrix &by_code) co
         const Reals &block = reals_[b];
         double *mass = sums.own + block.sums;
         const Index size = Index{classes} * block.padded;
-        const Index statistic = table_.reals[b].statistic;
+        const Index first = table_.reals[b].statistic;
         for (Index power = 0; power < 3; ++power)
-            copy({mass + classes + power * size, block.padded, 1},
-                 shifted(out, statistic + power * block.columns), classes, block.columns);
+            each_real(block, first + power * block.columns, classes,
+                      [&](int k, Index statistic, Index place) {
+                          out(k, statistic) = mass[classes + power * size + place];
+                      });
         for (int k = 0; k < classes; ++k)
-            for (Index j = 0; j < block.columns; ++j) out(k, statistic + j) += mass[k];
+            for (Index j = 0; j < block.columns; ++j) out(k, first + j) += mass[k];
     }
     if (sums.words == words_in(out.data)) return;
     for (std::size_t b = 0; b < words_.size(); ++b)

@@ -54,8 +54,10 @@ struct Lookups {
 struct Reals {
     const void *values;  // (n, columns)
     bool single;         // float32
-    const double *center;
-    int columns, padded;     // padded to whole vectors
+    const double *center;    // (step)
+    int columns;
+    int step;                // of a row that was copied: at least a vector
+    int padded, last;        // padded to whole vectors, of which the last begins at `last`
     const double *weights;   // (3, classes, padded)
     const double *constant;  // (classes): the weights of "observed", added up
     Index sums;              // in Sums::own: mass (classes), then (3, classes, padded)
@@ -77,6 +79,7 @@ struct Words {
 // One pass over the rows of one table.
 struct Call {
     int classes;
+    int scored;  // those that have weights: all, or all but the last, whose scores are zero
     int stride;  // classes padded to whole vectors; 1 where rows are only tallied
     Lookups lookups;
     const Reals *reals;
@@ -98,9 +101,10 @@ struct Sums {
 struct Scratch {
     double *scores;   // (chunk, stride), then the shares
     Slot *slots;      // of each run (chunk, groups)
-    double *values;   // of each block of reals (chunk, padded)
+    double *values;   // of each block of reals (chunk, step)
     double *seen;     // the same
-    bool *complete;   // of each block of reals: no cell of the chunk is missing
+    const double **cells;  // of each block of reals: its rows, copied or not
+    bool *complete;        // of each block of reals: no cell of the chunk is missing
     double *tile;     // (classes + 4, tile_rows)
     double *count;    // (word_piece)
     int *shift;       // (classes): those that take part in a row

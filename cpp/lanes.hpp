@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <utility>
 
 #include "kernels.hpp"
 
@@ -9,9 +10,9 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
-#if defined(MISNOMER_LANES)
-constexpr int lanes = MISNOMER_LANES;
-#elif defined(__AVX512F__)
+#if defined(__GNUC__) || defined(__clang__)
+
+#if defined(__AVX512F__)
 constexpr int lanes = 8;
 #elif defined(__AVX__)
 constexpr int lanes = 4;
@@ -19,39 +20,34 @@ constexpr int lanes = 4;
 constexpr int lanes = 2;
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-
 using Lanes = double __attribute__((vector_size(8 * lanes)));
+using LaneBits = std::uint64_t __attribute__((vector_size(8 * lanes)));
+
+inline double part(Lanes value, int i) { return value[i]; }
+inline void set_part(Lanes &value, int i, double to) { value[i] = to; }
 
 #else
 
-struct Lanes {
-    double at[lanes];
-    double operator[](int i) const { return at[i]; }
-    Lanes &operator-=(const Lanes &other) {
-        for (int i = 0; i < lanes; ++i) at[i] -= other.at[i];
-        return *this;
-    }
-    Lanes &operator+=(const Lanes &other) {
-        for (int i = 0; i < lanes; ++i) at[i] += other.at[i];
-        return *this;
-    }
-};
+// A compiler without vector types gets plain numbers.
+constexpr int lanes = 1;
 
-inline Lanes operator+(Lanes a, const Lanes &b) { return a += b; }
-inline Lanes operator-(Lanes a, const Lanes &b) { return a -= b; }
+using Lanes = double;
+using LaneBits = std::uint64_t;
 
-inline Lanes operator*(Lanes a, const Lanes &b) {
-    for (int i = 0; i < lanes; ++i) a.at[i] *= b.at[i];
-    return a;
-}
-
-inline Lanes operator*(double a, Lanes b) {
-    for (int i = 0; i < lanes; ++i) b.at[i] *= a;
-    return b;
-}
+inline double part(Lanes value, int) { return value; }
+inline void set_part(Lanes &value, int, double to) { value = to; }
 
 #endif
+
+inline Lanes all(double value) { return value - Lanes{}; }
+
+template <class To, class From>
+inline To bits_as(const From &from) {
+    static_assert(sizeof(To) == sizeof(From), "the bits of one are those of the other");
+    To to;
+    std::memcpy(&to, &from, sizeof to);
+    return to;
+}
 
 inline Lanes load(const double *from) {
     Lanes value;
@@ -70,18 +66,66 @@ inline void store(double *to, const Lanes &value) { std::memcpy(to, &value, size
 template <int First = 0, int Size = lanes>
 inline double sum(const Lanes &value) {
     if constexpr (Size == 1)
-        return value[First];
+        return part(value, First);
     else
         return sum<First, Size / 2>(value) + sum<First + Size / 2, Size / 2>(value);
 }
 
-// Keep an address in a register, not as a sum that every use of it computes again.
+template <bool Second, std::size_t At>
+inline double pick(Lanes first, Lanes second) {
+    return part(Second ? second : first, At);
+}
+
+template <std::size_t Half, std::size_t... At>
+inline void swap_parts(Lanes &a, Lanes &b, std::index_sequence<At...>) {
+    const Lanes low{pick<(At & Half) != 0, (At & Half ? At - Half : At)>(a, b)...};
+    const Lanes high{pick<(At & Half) != 0, (At & Half ? At : At + Half)>(a, b)...};
+    a = low, b = high;
+}
+
+// Turn rows into columns.
+template <int Half = 1>
+inline void turn(Lanes (&rows)[lanes]) {
+    if constexpr (Half < lanes) {
+        for (int i = 0; i < lanes; ++i)
+            if (!(i & Half))
+                swap_parts<Half>(rows[i], rows[i + Half], std::make_index_sequence<lanes>{});
+        turn<2 * Half>(rows);
+    }
+}
+
+// Add up each row; the sums come side by side.
+inline Lanes sums(Lanes (&rows)[lanes]) {
+    turn(rows);
+    for (int width = lanes / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) rows[i] += rows[i + width];
+    return rows[0];
+}
+
+// The sums of a few vectors stay in registers only where the loop over them is unrolled early.
+#if defined(__GNUC__) || defined(__clang__)
+#define MISNOMER_UNROLL _Pragma("GCC unroll 8")
+#else
+#define MISNOMER_UNROLL
+#endif
+
+// Keep an address, or numbers, in a register: else every use might compute or load them again.
 template <class Pointer>
-inline void hold(Pointer &address) {
+inline void hold(Pointer *&address) {
 #if defined(__GNUC__) || defined(__clang__)
     asm("" : "+r"(address));
 #else
     (void)address;
+#endif
+}
+
+inline void hold(Lanes &value) {
+#if defined(__SSE2__)
+    asm("" : "+x"(value));
+#elif defined(__ARM_NEON) && defined(__aarch64__)
+    asm("" : "+w"(value));
+#else
+    (void)value;
 #endif
 }
 

@@ -182,7 +182,7 @@ inline void share_out(double *sums, const Places &at, Index row, const double *s
 void score_lookups(const Call &call, Index rows, Scratch &scratch) {
     for (int s = 0; s < call.lookups.n_sections; ++s) {
         const Places at = places_of(call.lookups, call.lookups.sections[s], scratch);
-        by_width(call.stride, [&](auto width, int shift) {
+        by_width(padded(call.scored), [&](auto width, int shift) {
             constexpr int together = width <= 2 ? 4 : width <= 4 ? 2 : 1;
             const double *table = call.lookups.table + shift;
             double *scores = scratch.scores + shift;
@@ -199,6 +199,7 @@ void add_lookups(const Call &call, Index rows, const Scratch &scratch, double *s
         const Places at = places_of(call.lookups, call.lookups.sections[s], scratch);
         by_width(call.stride, [&](auto width, int shift) {
             double *own = sums + call.lookups.sums + shift;
+            hold(own);
             for (Index row = 0; row < rows; ++row)
                 share_out<width>(own, at, row, scratch.scores + row * call.stride + shift);
         });

@@ -9,6 +9,7 @@
 #include "dispatch.hpp"
 #include "pass.hpp"
 #include "plan.hpp"
+#include "pooled_module.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -43,8 +44,8 @@ int padded(std::size_t classes, int lanes) {
     return static_cast<int>((classes + lanes - 1) / lanes * lanes);
 }
 
-Layout side_by_side(std::size_t classes, int lanes) {
-    return {static_cast<int>(classes), padded(classes, lanes), false};
+Layout side_by_side(std::size_t classes, std::size_t scored, int lanes) {
+    return {static_cast<int>(classes), static_cast<int>(scored), padded(classes, lanes), false};
 }
 
 const double *weights_of_rows(const RowWeights &weight) {
@@ -72,7 +73,7 @@ void run(Pass &pass) {
 
 void scores(const Blocks &blocks, const Weights &weights, const Results &out, int threads) {
     const Kernels &kernels = chosen_kernels();
-    Plan plan(blocks, side_by_side(weights.shape(0), kernels.lanes), nullptr, 0, kernels.lanes);
+    Plan plan(blocks, side_by_side(weights.shape(0), weights.shape(0), kernels.lanes), nullptr, 0, kernels.lanes);
     plan.fold(matrix(weights, 0), {});
     Call call = plan.call();
     call.scores = out.data();
@@ -83,7 +84,7 @@ void scores(const Blocks &blocks, const Weights &weights, const Results &out, in
 
 void accumulate(const Blocks &blocks, const Share &share, const Results &out, int threads) {
     const Kernels &kernels = chosen_kernels();
-    Plan plan(blocks, side_by_side(share.shape(1), kernels.lanes), nullptr, 0, kernels.lanes);
+    Plan plan(blocks, side_by_side(share.shape(1), 0, kernels.lanes), nullptr, 0, kernels.lanes);
     Call call = plan.call();
     call.share = share.data();
     Signals signals;
@@ -95,7 +96,7 @@ void accumulate(const Blocks &blocks, const Share &share, const Results &out, in
 void tally(const Blocks &blocks, const RowCodes &codes, const RowWeights &weight,
            const Results &out, int threads) {
     const Kernels &kernels = chosen_kernels();
-    const Layout layout{static_cast<int>(out.shape(0)), 1, true};
+    const Layout layout{static_cast<int>(out.shape(0)), 0, 1, true};
     Plan plan(blocks, layout, nullptr, 0, kernels.lanes);
     Call call = plan.call();
     call.codes = codes.data();
@@ -110,8 +111,8 @@ double expect(const Blocks &blocks, const Weights &weights, const Weights &table
               const RowCodes &codes, const RowWeights &weight, const Results &joint,
               const Results &out, int threads) {
     const Kernels &kernels = chosen_kernels();
-    Plan plan(blocks, side_by_side(weights.shape(0), kernels.lanes), codes.data(), table.shape(0),
-              kernels.lanes);
+    Plan plan(blocks, side_by_side(out.shape(0), weights.shape(0), kernels.lanes), codes.data(),
+              table.shape(0), kernels.lanes);
     plan.fold(matrix(weights, 0), matrix(table, 1));
     Call call = plan.call();
     call.codes = codes.data();
@@ -169,6 +170,7 @@ NB_MODULE(_compiled, m) {
     m.def("expect", &expect, "blocks"_a, "weights"_a.noconvert(), "table"_a.noconvert(),
           "codes"_a.noconvert(), "weight"_a.noconvert().none(), "joint"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a);
+    add_pooled(m);
     m.def("presence", &presence, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def("padded", [](std::size_t n) { return padded(n, chosen_kernels().lanes); }, "classes"_a,
           "Round a number of classes up to whole vectors.");

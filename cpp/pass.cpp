@@ -38,6 +38,7 @@ Pass::Desk Pass::desk() const {
     desk.slots = Buffer<Slot>(chunk * plan_.groups());
     desk.values = Buffer<double>(chunk * plan_.scratch_values());
     desk.seen = Buffer<double>(chunk * plan_.scratch_values());
+    desk.cells = Buffer<const double *>(call_.n_reals);
     desk.complete = Buffer<bool>(call_.n_reals);
     desk.tile = Buffer<double>(task_ == Task::expect ? (call_.classes + 4) * tile_rows : 0);
     desk.count = Buffer<double>(word_piece);
@@ -45,8 +46,9 @@ Pass::Desk Pass::desk() const {
     desk.shift = Buffer<int>(call_.classes);
     if (private_sums_) desk.sums = Buffer<double>(plan_.own_size() + plan_.words_size());
     desk.scratch = {desk.scores.data(),   desk.slots.data(), desk.values.data(),
-                    desk.seen.data(),     desk.complete.data(), desk.tile.data(),
-                    desk.count.data(),    desk.shift.data(), desk.part.data(), false, 0.0};
+                    desk.seen.data(),     desk.cells.data(), desk.complete.data(),
+                    desk.tile.data(),     desk.count.data(), desk.shift.data(),
+                    desk.part.data(),     false,             0.0};
     return desk;
 }
 

@@ -44,6 +44,7 @@ class Pass {
         Buffer<double> scores, values, seen, tile, count, part, sums;
         Buffer<int> shift;
         Buffer<Slot> slots;
+        Buffer<const double *> cells;
         Buffer<bool> complete;
         Scratch scratch{};
         Sums own(const Plan &plan) const { return {sums.data(), sums.data() + plan.own_size()}; }

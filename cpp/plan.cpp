@@ -171,10 +171,13 @@ void Plan::add_run(Run run, Index first_group, Index copies) {
 
 void Plan::add_reals(const RealsBlock &block, int lanes) {
     const int columns = static_cast<int>(block.columns);
-    const int padded = (columns + lanes - 1) / lanes * lanes;
-    reals_.push_back({block.values, block.single, block.center, columns, padded, nullptr, nullptr,
-                      0, scratch_values_});
-    scratch_values_ += padded;
+    const int padded = (columns + lanes - 1) / lanes * lanes, step = std::max(columns, lanes);
+    Buffer<double> center(step);
+    std::copy_n(block.center, columns, center.data());
+    reals_.push_back({block.values, block.single, center.data(), columns, step, padded,
+                      step - lanes, nullptr, nullptr, 0, scratch_values_});
+    weights_.push_back(std::move(center));
+    scratch_values_ += step;
 }
 
 void Plan::add_words(const WordsBlock &block) {
@@ -238,6 +241,7 @@ void Plan::choose_stripes() {
 Call Plan::call() const {
     Call call{};
     call.classes = layout_.classes;
+    call.scored = layout_.scored;
     call.stride = layout_.stride;
     call.lookups = {runs_.data(),     static_cast<int>(runs_.size()),
                     sections_.data(), static_cast<int>(sections_.size()),

@@ -28,6 +28,7 @@ struct Group {
 // for each class (apart: then the stride is one).
 struct Layout {
     int classes;
+    int scored;
     int stride;
     bool apart;
     Index width() const { return apart ? classes : stride; }
@@ -83,7 +84,7 @@ class Plan {
     std::vector<Section> sections_;
     std::vector<Reals> reals_;
     std::vector<Words> words_;
-    std::vector<Buffer<double>> weights_;  // of each block of reals, then of words
+    std::vector<Buffer<double>> weights_;  // of reals, their centers, then of words
     Buffer<double> lookup_table_;
     Index slots_ = 0, own_size_ = 0, words_size_ = 0, words_from_ = 0;
     Index scratch_values_ = 0, chunk_ = 1, stripes_ = 1;

@@ -1,4 +1,8 @@
 // Real columns: a row's evidence is a quadratic form of each cell. A vector holds several columns.
+//
+// The last vector of a row ends with the row, so that it may begin before the one before it ends.
+// A column that is in both counts in the earlier one only: its weight in the last one is zero,
+// and its sum there is never looked at.
 #pragma once
 
 #include "kernels.hpp"
@@ -9,155 +13,188 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
-// The padding of Scratch::values and Scratch::seen is zero from the start and stays so.
-
-// Write cell - center; return whether every one is finite. One that is not spoils the trace.
-template <class Real>
-bool center_cells(const Reals &block, Index first, Index rows, double *values) {
-    const Real *cells = static_cast<const Real *>(block.values) + first * block.columns;
-    const int whole = block.columns / lanes * lanes;
-    Lanes trace = {};
-    double rest = 0.0;
-    for (Index row = 0; row < rows; ++row, cells += block.columns, values += block.padded) {
-        for (int j = 0; j < whole; j += lanes) {
-            const Lanes value = load(cells + j) - load(block.center + j);
-            trace += 0.0 * value;
-            store(values + j, value);
-        }
-        for (int j = whole; j < block.columns; ++j) {
-            values[j] = static_cast<double>(cells[j]) - block.center[j];
-            rest += 0.0 * values[j];
-        }
+// Rows of doubles, whose padding, if any, is zero.
+struct Cells {
+    const double *at, *center;
+    int step;  // from row to row
+    int last;  // where the last vector of a row begins
+    Lanes operator()(Index row, int j) const {
+        const int place = j < last ? j : last;
+        return load(at + row * step + place) - load(center + place);
     }
-    return sum(trace) + rest == 0.0;
+};
+
+// Whether every cell of these rows is finite: one that is not spoils the trace.
+bool all_finite(const double *cells, Index size) {
+    constexpr int traces = 4;  // several, as each waits for its last sum
+    Lanes trace[traces] = {};
+    Index i = 0;
+    for (; i + traces * lanes <= size; i += traces * lanes)
+        for (int t = 0; t < traces; ++t) trace[t] += 0.0 * load(cells + i + t * lanes);
+    double rest = 0.0;
+    for (; i < size; ++i) rest += 0.0 * cells[i];
+    return sum(trace[0] + trace[1] + trace[2] + trace[3]) + rest == 0.0;
 }
 
-// Put zero where a cell is missing, and mark with one where it is not; return whether all are there.
-bool mark_cells(const Reals &block, Index rows, double *values, double *seen) {
+// Copy the cells, mark with one where they are, and put the center where they are not, which
+// then weighs nothing; return whether all are there.
+template <class Real>
+bool copy_cells(const Reals &block, Index first, Index rows, double *values, double *seen) {
+    const Real *cells = static_cast<const Real *>(block.values) + first * block.columns;
     bool complete = true;
-    for (Index row = 0; row < rows; ++row, values += block.padded, seen += block.padded)
+    for (Index row = 0; row < rows; ++row) {
         for (int j = 0; j < block.columns; ++j) {
-            const bool there = values[j] == values[j];
+            const double cell = static_cast<double>(cells[j]);
+            const bool there = cell == cell;
+            values[j] = there ? cell : block.center[j];
             seen[j] = there ? 1.0 : 0.0;
-            values[j] = there ? values[j] : 0.0;
             complete &= there;
         }
+        cells += block.columns, values += block.step, seen += block.step;
+    }
     return complete;
 }
 
-template <class Real>
-bool read_cells(const Reals &block, Index first, Index rows, double *values, double *seen) {
-    return center_cells<Real>(block, first, rows, values) || mark_cells(block, rows, values, seen);
-}
-
+// Cells that are finite doubles are used where they are.
 void read_reals(const Call &call, Index first, Index rows, Scratch &scratch) {
     for (int b = 0; b < call.n_reals; ++b) {
         const Reals &block = call.reals[b];
-        scratch.complete[b] = (block.single ? read_cells<float> : read_cells<double>)(
-            block, first, rows, scratch.values + block.scratch, scratch.seen + block.scratch);
+        const double *cells = static_cast<const double *>(block.values) + first * block.columns;
+        if (!block.single && block.step == block.columns &&
+            all_finite(cells, rows * block.columns)) {
+            scratch.cells[b] = cells;
+            scratch.complete[b] = true;
+            continue;
+        }
+        double *values = scratch.values + block.scratch;
+        scratch.cells[b] = values;
+        scratch.complete[b] = (block.single ? copy_cells<float> : copy_cells<double>)(
+            block, first, rows, values, scratch.seen + block.scratch);
     }
+}
+
+Cells cells_of(const Reals &block, const double *at) {
+    return {at, block.center, block.step, block.last};
 }
 
 // score[k] += constant[k] + sum_j (x_j linear[k, j] + x_j^2 square[k, j]), for `Rows` rows.
 template <int Classes, int Rows>
-inline void quadratic_form(const double *values, int padded, const double *linear,
+inline void quadratic_form(const Cells &cells, Index row, int padded, const double *linear,
                            const double *square, const double *constant, double *scores,
                            int stride) {
     Lanes form[Rows][Classes] = {};
     for (int j = 0; j < padded; j += lanes) {
-        Lanes x[Rows], xx[Rows];
+        Lanes x[Rows], square_of[Rows];
         for (int r = 0; r < Rows; ++r) {
-            x[r] = load(values + r * padded + j);
-            xx[r] = x[r] * x[r];
+            x[r] = cells(row + r, j);
+            square_of[r] = x[r] * x[r];
         }
         for (int k = 0; k < Classes; ++k) {
-            const Lanes slope = load(linear + k * padded + j);
+            Lanes slope = load(linear + k * padded + j);
+            hold(slope);
             for (int r = 0; r < Rows; ++r) form[r][k] += x[r] * slope;
-            const Lanes bend = load(square + k * padded + j);
-            for (int r = 0; r < Rows; ++r) form[r][k] += xx[r] * bend;
+            Lanes bend = load(square + k * padded + j);
+            hold(bend);
+            for (int r = 0; r < Rows; ++r) form[r][k] += square_of[r] * bend;
         }
     }
-    for (int r = 0; r < Rows; ++r)
-        for (int k = 0; k < Classes; ++k)
-            scores[r * stride + k] += (constant ? constant[k] : 0.0) + sum(form[r][k]);
+    constexpr int whole = Classes / lanes * lanes;
+    MISNOMER_UNROLL
+    for (int r = 0; r < Rows; ++r) {
+        double *own = scores + r * stride;
+        MISNOMER_UNROLL
+        for (int k = 0; k < whole; k += lanes) {
+            Lanes some[lanes];
+            MISNOMER_UNROLL
+            for (int i = 0; i < lanes; ++i) some[i] = form[r][k + i];
+            store(own + k, load(own + k) + load(constant + k) + sums(some));
+        }
+        for (int k = whole; k < Classes; ++k) own[k] += constant[k] + sum(form[r][k]);
+    }
 }
 
 // score[k] += sum_j seen_j observed[k, j]
 template <int Classes>
-void linear_form(const double *seen, Index rows, int padded, const double *observed,
+void linear_form(const Reals &block, const double *seen, Index rows, const double *observed,
                  double *scores, int stride) {
-    for (Index row = 0; row < rows; ++row, seen += padded, scores += stride) {
+    for (Index row = 0; row < rows; ++row, seen += block.step, scores += stride) {
         Lanes form[Classes] = {};
-        for (int j = 0; j < padded; j += lanes)
+        for (int j = 0; j < block.padded; j += lanes)
             for (int k = 0; k < Classes; ++k)
-                form[k] += load(seen + j) * load(observed + k * padded + j);
+                form[k] += load(seen + (j < block.last ? j : block.last)) *
+                           load(observed + k * block.padded + j);
         for (int k = 0; k < Classes; ++k) scores[k] += sum(form[k]);
     }
 }
 
-void score_block(const Call &call, const Reals &block, Index first_row, Index rows, const double *values,
-                 const double *seen, double *scores) {
+void score_block(const Call &call, const Reals &block, Index first_row, Index rows,
+                 const Cells &cells, const double *seen, double *scores) {
     const int padded = block.padded, stride = call.stride;
     const Index bytes = block.columns * (block.single ? 4 : 8);
     const char *later = static_cast<const char *>(block.values) + (first_row + rows) * bytes;
-    by_class(call.classes, [&](auto number, int first) {
+    by_class(call.scored, [&](auto number, int first) {
         constexpr int n = decltype(number)::value;
+        constexpr int together = n <= 2 ? 4 : 2;  // as many sums as keep the processor busy
+        constexpr double nothing[n] = {};
         const double *observed = block.weights + first * padded;
-        const double *linear = observed + Index{call.classes} * padded;
-        const double *square = linear + Index{call.classes} * padded;
-        const double *constant = seen ? nullptr : block.constant + first;
+        const double *linear = observed + Index{call.scored} * padded;
+        const double *square = linear + Index{call.scored} * padded;
+        const double *constant = seen ? nothing : block.constant + first;
+        double *own = scores + first;
         Index row = 0;
-        for (; row + 1 < rows; row += 2) {
-            if (first == 0) prefetch(later + row * bytes, 2 * bytes);
-            quadratic_form<n, 2>(values + row * padded, padded, linear, square, constant,
-                                 scores + row * stride + first, stride);
+        for (; row + together <= rows; row += together) {
+            if (first == 0) prefetch(later + row * bytes, together * bytes);
+            quadratic_form<n, together>(cells, row, padded, linear, square, constant,
+                                        own + row * stride, stride);
         }
         for (; row < rows; ++row)
-            quadratic_form<n, 1>(values + row * padded, padded, linear, square, constant,
-                                 scores + row * stride + first, stride);
-        if (seen) linear_form<n>(seen, rows, padded, observed, scores + first, stride);
+            quadratic_form<n, 1>(cells, row, padded, linear, square, constant,
+                                 own + row * stride, stride);
+        if (seen) linear_form<n>(block, seen, rows, observed, own, stride);
     });
 }
 
 void score_reals(const Call &call, Index first, Index rows, Scratch &scratch) {
     for (int b = 0; b < call.n_reals; ++b) {
         const Reals &block = call.reals[b];
-        score_block(call, block, first, rows, scratch.values + block.scratch,
+        score_block(call, block, first, rows, cells_of(block, scratch.cells[b]),
                     scratch.complete[b] ? nullptr : scratch.seen + block.scratch, scratch.scores);
     }
 }
 
-// first[k, j] += sum_i share[i, k] x[i, j], and second[k, j] the same of x^2.
-template <int Classes>
-void add_powers(const double *values, Index rows, int padded, const double *share, int stride,
-                double *first, double *second) {
-    for (int j = 0; j < padded; j += lanes) {
-        Lanes one[Classes] = {}, two[Classes] = {};
-        for (Index row = 0; row < rows; ++row) {
-            const Lanes x = load(values + row * padded + j), square = x * x;
+inline void add_to(double *sum, const Lanes &value) { store(sum, load(sum) + value); }
+
+// first[k, j] += sum_i share[i, k] x[i, j], and second[k, j] the same of x^2; from column j on.
+template <int Classes, int Vectors>
+inline void add_powers(const Cells &cells, Index rows, int j, int padded, const double *share,
+                       int stride, double *first, double *second) {
+    Lanes one[Vectors][Classes] = {}, two[Vectors][Classes] = {};
+    for (Index row = 0; row < rows; ++row)
+        for (int v = 0; v < Vectors; ++v) {
+            const Lanes x = cells(row, j + v * lanes), square = x * x;
             for (int k = 0; k < Classes; ++k) {
-                one[k] += share[row * stride + k] * x;
-                two[k] += share[row * stride + k] * square;
+                one[v][k] += share[row * stride + k] * x;
+                two[v][k] += share[row * stride + k] * square;
             }
         }
+    for (int v = 0; v < Vectors; ++v)
         for (int k = 0; k < Classes; ++k) {
-            store(first + k * padded + j, load(first + k * padded + j) + one[k]);
-            store(second + k * padded + j, load(second + k * padded + j) + two[k]);
+            add_to(first + k * padded + j + v * lanes, one[v][k]);
+            add_to(second + k * padded + j + v * lanes, two[v][k]);
         }
-    }
 }
 
 // observed[k, j] += sum_i share[i, k] seen[i, j]
 template <int Classes>
-void add_seen(const double *seen, Index rows, int padded, const double *share, int stride,
+void add_seen(const Reals &block, const double *seen, Index rows, const double *share, int stride,
               double *observed) {
-    for (int j = 0; j < padded; j += lanes) {
+    for (int j = 0; j < block.padded; j += lanes) {
+        const double *own = seen + (j < block.last ? j : block.last);
         Lanes mass[Classes] = {};
         for (Index row = 0; row < rows; ++row)
             for (int k = 0; k < Classes; ++k)
-                mass[k] += share[row * stride + k] * load(seen + row * padded + j);
-        for (int k = 0; k < Classes; ++k)
-            store(observed + k * padded + j, load(observed + k * padded + j) + mass[k]);
+                mass[k] += share[row * stride + k] * load(own + row * block.step);
+        for (int k = 0; k < Classes; ++k) add_to(observed + k * block.padded + j, mass[k]);
     }
 }
 
@@ -172,36 +209,42 @@ void add_mass(const double *share, Index rows, const Call &call, double *mass) {
     });
 }
 
-void add_block(const Call &call, const Reals &block, Index rows, const double *values,
+void add_block(const Call &call, const Reals &block, Index rows, const Cells &cells,
                const double *seen, const double *share, double *mass) {
     const int padded = block.padded, stride = call.stride;
     if (!seen) add_mass(share, rows, call, mass);
     by_class(call.classes, [&](auto number, int first) {
         constexpr int n = decltype(number)::value;
+        constexpr int together = n <= 2 ? 2 : 1;
         double *observed = mass + call.classes + first * padded;
         double *one = observed + Index{call.classes} * padded;
         double *two = one + Index{call.classes} * padded;
-        add_powers<n>(values, rows, padded, share + first, stride, one, two);
-        if (seen) add_seen<n>(seen, rows, padded, share + first, stride, observed);
+        int j = 0;
+        for (; j + together * lanes <= padded; j += together * lanes)
+            add_powers<n, together>(cells, rows, j, padded, share + first, stride, one, two);
+        for (; j < padded; j += lanes)
+            add_powers<n, 1>(cells, rows, j, padded, share + first, stride, one, two);
+        if (seen) add_seen<n>(block, seen, rows, share + first, stride, observed);
     });
 }
 
 void add_reals(const Call &call, Index rows, const Scratch &scratch, double *sums) {
     for (int b = 0; b < call.n_reals; ++b) {
         const Reals &block = call.reals[b];
-        add_block(call, block, rows, scratch.values + block.scratch,
+        add_block(call, block, rows, cells_of(block, scratch.cells[b]),
                   scratch.complete[b] ? nullptr : scratch.seen + block.scratch, scratch.scores,
                   sums + block.sums);
     }
 }
 
-void tally_row(const Reals &block, const double *values, const double *seen, double weight,
-               double *mass, double *observed, Index step) {
+void tally_row(const Reals &block, const Cells &cells, Index row, const double *seen,
+               double weight, double *mass, double *observed, Index step) {
     if (!seen) *mass += weight;
-    for (int j = 0; j < block.padded; ++j) {
-        if (seen) observed[j] += weight * seen[j];
-        observed[step + j] += weight * values[j];
-        observed[2 * step + j] += weight * (values[j] * values[j]);
+    for (int j = 0; j < block.padded; j += lanes) {
+        const Lanes x = cells(row, j);
+        if (seen) add_to(observed + j, weight * load(seen + (j < block.last ? j : block.last)));
+        add_to(observed + step + j, weight * x);
+        add_to(observed + 2 * step + j, weight * (x * x));
     }
 }
 
@@ -209,16 +252,15 @@ void tally_reals(const Call &call, Index first, Index rows, const Scratch &scrat
                  double *sums) {
     for (int b = 0; b < call.n_reals; ++b) {
         const Reals &block = call.reals[b];
+        const Cells cells = cells_of(block, scratch.cells[b]);
         double *mass = sums + block.sums, *observed = mass + call.classes;
         for (Index row = 0; row < rows; ++row) {
             const int code = call.codes[first + row];
             if (code < 0) continue;
-            const Index at = block.scratch + row * block.padded;
-            tally_row(block, scratch.values + at,
-                      scratch.complete[b] ? nullptr : scratch.seen + at,
+            const double *seen = scratch.seen + block.scratch + row * block.step;
+            tally_row(block, cells, row, scratch.complete[b] ? nullptr : seen,
                       call.weight ? call.weight[first + row] : 1.0, mass + code,
-                      observed + Index{code} * block.padded,
-                      Index{call.classes} * block.padded);
+                      observed + Index{code} * block.padded, Index{call.classes} * block.padded);
         }
     }
 }

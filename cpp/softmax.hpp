@@ -1,41 +1,32 @@
-// From scores to shares. Plain loops over the rows of a tile, for the compiler to vectorize.
+// From scores to shares. A vector holds the same class of several rows.
 #pragma once
 
-#include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "kernels.hpp"
+#include "lanes.hpp"
 
 namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
-inline std::uint64_t bits_of(double value) {
-    std::uint64_t bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
+constexpr int beside = 4;  // vectors of rows that are worked on at once: none waits for another
+constexpr int group_rows = beside * lanes;
+static_assert(tile_rows % group_rows == 0, "a tile is made of whole groups");
 
-inline double of_bits(std::uint64_t bits) {
-    double value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-constexpr double log2_high = 6.93147180369123816490e-01;  // log 2, its last 32 bits zero
+constexpr double log2_whole = 6.93147180559945309417e-01;
+constexpr double log2_high = 6.93147180369123816490e-01;  // its last 32 bits zero
 constexpr double log2_low = 1.90821492927058770002e-10;   // and the rest
 
 // exp(x) for x <= 0, by x = k log 2 + r, |r| <= log(2) / 2, and the Taylor series of exp(r).
 // Below `lowest` it is exactly zero: subnormal numbers are slow, and count for nothing.
-inline double exp_below(double x) {
+inline Lanes exp_below(const Lanes &x) {
     constexpr double lowest = -650.0;
-    constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
-    const double shifted = x * 1.44269504088896340736 + shift;
-    const double k = shifted - shift;
-    const double r = (x - k * log2_high) - k * log2_low;
-    double p = 1.0 / 479001600;
-    p = p * r + 1.0 / 39916800;
+    // 1.5 * 2^52: adding it rounds to an integer. 1023 more, and that has the bits of 2^k.
+    constexpr double shift = 6755399441055744.0 + 1023.0;
+    const Lanes shifted = x * 1.44269504088896340736 + shift;
+    const Lanes r = x - (shifted - shift) * log2_whole;
+    Lanes p = r * (1.0 / 479001600) + 1.0 / 39916800;
     p = p * r + 1.0 / 3628800;
     p = p * r + 1.0 / 362880;
     p = p * r + 1.0 / 40320;
@@ -47,21 +38,21 @@ inline double exp_below(double x) {
     p = p * r + 0.5;
     p = p * r + 1.0;
     p = p * r + 1.0;
-    const double scale = of_bits((bits_of(shifted) << 52) + (std::uint64_t{1023} << 52));
-    return x < lowest ? 0.0 : p * scale;
+    const Lanes scale = bits_as<Lanes>(bits_as<LaneBits>(shifted) << 52);
+    return x < lowest ? Lanes{} : p * scale;
 }
 
-// log(x) for normal x > 0, by x = 2^k m, 0.7 < m < 1.4, and log m = 2 artanh((m - 1) / (m + 1)).
-inline double log_above(double x) {
+// log(x) for normal x > 0, by x = 2^k m, 0.7 < m < 1.4, and log m = 2 artanh((m - 1) / (m + 1));
+// minus infinity for zero.
+inline Lanes log_above(const Lanes &x) {
     constexpr std::uint64_t two_to_52 = 0x4330000000000000u;
     constexpr std::uint64_t middle = 0x3fe6a09e667f3bcdu;  // the bits of sqrt(1 / 2)
-    const std::uint64_t above = bits_of(x) - middle + (std::uint64_t{1023} << 52);
-    const double k = of_bits((above >> 52) | two_to_52) - (4503599627370496.0 + 1023.0);
-    const double m = of_bits((above & 0x000fffffffffffffu) + middle);
-    const double f = (m - 1.0) / (m + 1.0);
-    const double z = f * f;
-    double p = 1.0 / 21;
-    p = p * z + 1.0 / 19;
+    const LaneBits above = bits_as<LaneBits>(x) - middle + (std::uint64_t{1023} << 52);
+    const Lanes k = bits_as<Lanes>((above >> 52) | two_to_52) - (4503599627370496.0 + 1023.0);
+    const Lanes m = bits_as<Lanes>((above & 0x000fffffffffffffu) + middle);
+    const Lanes f = (m - 1.0) / (m + 1.0);
+    const Lanes z = f * f;
+    Lanes p = z * (1.0 / 21) + 1.0 / 19;
     p = p * z + 1.0 / 17;
     p = p * z + 1.0 / 15;
     p = p * z + 1.0 / 13;
@@ -70,90 +61,132 @@ inline double log_above(double x) {
     p = p * z + 1.0 / 7;
     p = p * z + 1.0 / 5;
     p = p * z + 1.0 / 3;
-    return k * log2_high + (2.0 * f + (2.0 * f * z * p + k * log2_low));
+    const Lanes value = k * log2_high + (2.0 * f + (2.0 * f * z * p + k * log2_low));
+    return x == 0.0 ? all(-std::numeric_limits<double>::infinity()) : value;
 }
 
-// The rows of a tile, class by class, so that a vector holds the same class of several rows.
-struct Tile {
-    double *scores;  // (classes, tile_rows)
-    double *top, *total, *weight, *height;
+// A group of rows; `value` has the vectors of each class, (classes, beside).
+struct Group {
+    double *scores;
+    int classes, scored, stride;
+    Lanes *value;
 };
 
-// A full tile has a length that the compiler knows: hence the branch.
-void load_tile(const Tile &tile, const double *scores, int rows, int classes, int stride) {
-    for (int k = 0; k < classes; ++k) {
-        double *__restrict own = tile.scores + k * tile_rows;
-        if (rows == tile_rows)
-            for (int row = 0; row < tile_rows; ++row) own[row] = scores[row * stride + k];
-        else
-            for (int row = 0; row < tile_rows; ++row)
-                own[row] = row < rows ? scores[row * stride + k] : 0.0;
+inline void take_rows(const Group &rows) {
+    for (int b = 0; b < beside; ++b) {
+        const double *own = rows.scores + b * lanes * rows.stride;
+        Lanes *value = rows.value + b;
+        int k = 0;
+        for (; k + lanes <= rows.scored; k += lanes) {
+            Lanes block[lanes];
+            for (int i = 0; i < lanes; ++i) block[i] = load(own + i * rows.stride + k);
+            turn(block);
+            for (int i = 0; i < lanes; ++i) value[(k + i) * beside] = block[i];
+        }
+        for (; k < rows.scored; ++k) {
+            Lanes one;
+            for (int i = 0; i < lanes; ++i) set_part(one, i, own[i * rows.stride + k]);
+            value[k * beside] = one;
+        }
+        for (; k < rows.classes; ++k) value[k * beside] = Lanes{};
     }
 }
 
-void store_tile(const Tile &tile, double *scores, int rows, int classes, int stride) {
-    for (int k = 0; k < classes; ++k) {
-        const double *__restrict own = tile.scores + k * tile_rows;
-        if (rows == tile_rows)
-            for (int row = 0; row < tile_rows; ++row) scores[row * stride + k] = own[row];
-        else
-            for (int row = 0; row < rows; ++row) scores[row * stride + k] = own[row];
-    }
-}
-
-// Replace scores by exp(score - top), and add them up.
-void exponentiate(const Tile &tile, int classes) {
-    double *top = tile.top, *total = tile.total;
-    // Not minus infinity, from which nothing can be subtracted.
-    for (int i = 0; i < tile_rows; ++i) top[i] = std::numeric_limits<double>::lowest();
-    for (int k = 0; k < classes; ++k) {
-        const double *score = tile.scores + k * tile_rows;
-        for (int i = 0; i < tile_rows; ++i) top[i] = score[i] > top[i] ? score[i] : top[i];
-    }
-    for (int i = 0; i < tile_rows; ++i) total[i] = 0.0;
-    for (int k = 0; k < classes; ++k) {
-        double *score = tile.scores + k * tile_rows;
-        for (int i = 0; i < tile_rows; ++i) {
-            score[i] = exp_below(score[i] - top[i]);
-            total[i] += score[i];
+// Write the values times their row's factor where the scores were.
+inline void give_rows(const Group &rows, const Lanes (&factor)[beside]) {
+    for (int b = 0; b < beside; ++b) {
+        double *own = rows.scores + b * lanes * rows.stride;
+        const Lanes *value = rows.value + b;
+        int k = 0;
+        for (; k + lanes <= rows.classes; k += lanes) {
+            Lanes block[lanes];
+            for (int i = 0; i < lanes; ++i) block[i] = value[(k + i) * beside] * factor[b];
+            turn(block);
+            for (int i = 0; i < lanes; ++i) store(own + i * rows.stride + k, block[i]);
+        }
+        for (; k < rows.classes; ++k) {
+            const Lanes one = value[k * beside] * factor[b];
+            for (int i = 0; i < lanes; ++i) own[i * rows.stride + k] = part(one, i);
         }
     }
 }
 
-// Divide by the total, multiply by the row's weight; return the weighted sum of log totals.
-// A row that no class explains is shared out to nobody, and its logarithm is minus infinity.
-double normalize(const Tile &tile, int classes) {
-    double *factor = tile.top, *total = tile.total, *weight = tile.weight, *height = tile.height;
-    for (int i = 0; i < tile_rows; ++i) {
-        const double value = tile.top[i] + log_above(total[i]);
-        const double kept = total[i] == 0.0 ? -std::numeric_limits<double>::infinity() : value;
-        height[i] = weight[i] == 0.0 ? 0.0 : weight[i] * kept;
-        factor[i] = total[i] == 0.0 ? 0.0 : weight[i] / total[i];
+// Replace scores by exp(score - top), and add them up.
+inline void exponentiate(const Group &rows, Lanes (&top)[beside], Lanes (&total)[beside]) {
+    for (int b = 0; b < beside; ++b) {
+        // Not minus infinity, from which nothing can be subtracted.
+        top[b] = all(std::numeric_limits<double>::lowest());
+        total[b] = Lanes{};
     }
-    for (int k = 0; k < classes; ++k) {
-        double *score = tile.scores + k * tile_rows;
-        for (int i = 0; i < tile_rows; ++i) score[i] *= factor[i];
+    for (int k = 0; k < rows.classes; ++k)
+        for (int b = 0; b < beside; ++b) {
+            const Lanes score = rows.value[k * beside + b];
+            top[b] = score > top[b] ? score : top[b];
+        }
+    for (int k = 0; k < rows.classes; ++k)
+        for (int b = 0; b < beside; ++b) {
+            Lanes &value = rows.value[k * beside + b];
+            value = exp_below(value - top[b]);
+            total[b] += value;
+        }
+}
+
+// A row that no class explains is shared out to nobody.
+inline Lanes factor_of(const Lanes &weight, const Lanes &total) {
+    return total == 0.0 ? Lanes{} : weight / total;
+}
+
+// Whole groups of rows that weigh one each. The logarithms of their totals are taken of products:
+// a total is a sum of numbers of which the largest is one, so the product does not overflow.
+Lanes share_alike(Group rows, int number) {
+    constexpr int most = 8;  // factors of a product
+    Lanes loglik{}, product = all(1.0);
+    for (int row = 0; row < number; row += group_rows, rows.scores += group_rows * rows.stride) {
+        Lanes top[beside], total[beside], factor[beside];
+        take_rows(rows);
+        exponentiate(rows, top, total);
+        for (int b = 0; b < beside; ++b) {
+            loglik += top[b];
+            product *= total[b];
+            factor[b] = factor_of(all(1.0), total[b]);
+        }
+        give_rows(rows, factor);
+        if ((row / group_rows + 1) % (most / beside)) continue;
+        loglik += log_above(product);
+        product = all(1.0);
     }
-    for (int width = tile_rows / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; ++i) height[i] += height[i + width];
-    return height[0];
+    return loglik + log_above(product);
+}
+
+// A group of rows, some of which may not be there: then they weigh nothing.
+Lanes share_weighted(const Group &rows, const double *weight, Index there) {
+    Lanes top[beside], total[beside], factor[beside], loglik{};
+    take_rows(rows);
+    exponentiate(rows, top, total);
+    for (int b = 0; b < beside; ++b) {
+        Lanes own{};
+        for (int i = 0; i < lanes && b * lanes + i < there; ++i)
+            set_part(own, i, weight ? weight[b * lanes + i] : 1.0);
+        const Lanes height = own * (top[b] + log_above(total[b]));
+        loglik += own == 0.0 ? Lanes{} : height;
+        factor[b] = factor_of(own, total[b]);
+    }
+    give_rows(rows, factor);
+    return loglik;
 }
 
 // share[i, k] = weight[i] exp(score[i, k]) / sum_k exp(score[i, k]); the sums' logarithms add up.
 void share_rows(const Call &call, Index first, Index rows, Scratch &scratch) {
-    double *extra = scratch.tile + call.classes * tile_rows;
-    const Tile tile{scratch.tile, extra, extra + tile_rows, extra + 2 * tile_rows,
-                    extra + 3 * tile_rows};
-    for (Index at = 0; at < rows; at += tile_rows) {
-        const int size = rows - at < tile_rows ? static_cast<int>(rows - at) : tile_rows;
-        double *scores = scratch.scores + at * call.stride;
-        load_tile(tile, scores, size, call.classes, call.stride);
-        for (int i = 0; i < tile_rows; ++i)
-            tile.weight[i] = i >= size ? 0.0 : call.weight ? call.weight[first + at + i] : 1.0;
-        exponentiate(tile, call.classes);
-        scratch.loglik += normalize(tile, call.classes);
-        store_tile(tile, scores, size, call.classes, call.stride);
+    Group group{scratch.scores, call.classes, call.scored, call.stride,
+               reinterpret_cast<Lanes *>(scratch.tile)};
+    const int alike = call.weight ? 0 : static_cast<int>(rows / group_rows * group_rows);
+    Lanes loglik = share_alike(group, alike);
+    for (Index row = alike; row < rows; row += group_rows) {
+        group.scores = scratch.scores + row * call.stride;
+        loglik += share_weighted(group, call.weight ? call.weight + first + row : nullptr,
+                                 rows - row);
     }
+    scratch.loglik += sum(loglik);
 }
 
 }  // namespace

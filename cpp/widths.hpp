@@ -13,6 +13,8 @@ namespace {
 template <int N>
 using Number_of = std::integral_constant<int, N>;
 
+constexpr int padded(int classes) { return (classes + lanes - 1) / lanes * lanes; }
+
 // Call `body(vectors, shift)` for pieces of `stride` classes, each of at most `widest` vectors.
 template <class Body>
 inline void by_width(int stride, const Body &body) {

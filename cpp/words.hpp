@@ -142,7 +142,7 @@ void score_words(const Call &call, const Words &block, Index first, Index rows,
                  Scratch &scratch) {
     for (Index row = 0; row < rows; ++row)
         each_piece<Word>(block, first + row, scratch, [&](const Piece<Word> &piece) {
-            by_width(call.stride, [&](auto width, int shift) {
+            by_width(padded(call.scored), [&](auto width, int shift) {
                 weigh_words<width>(block.weights + shift, call.stride, piece,
                                    scratch.scores + row * call.stride + shift);
             });

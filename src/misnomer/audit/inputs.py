@@ -138,7 +138,7 @@ def _array(data: Any) -> NDArray[Any]:
 
 
 def _arrow(y: NDArray[Any]) -> pa.Array:
-    return pa.array(y.tolist(), from_pandas=True)
+    return pa.array(y if y.dtype.kind in "biuf" else y.tolist(), from_pandas=True)
 
 
 def _aligned(y: Any, n: int) -> NDArray[Any]:

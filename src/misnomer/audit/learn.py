@@ -63,7 +63,8 @@ def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
     if "progress" in classifier.get_params():
         classifier.set_params(progress=None)
     batch, trusted = _batch(inputs, classifier)
-    notes = [*inputs.notes, *_doubtful_names(inputs.y), *(str(one.message) for one in caught)]
+    notes = [*inputs.notes, *_doubtful(classifier.labels_)]
+    notes += [str(one.message) for one in caught]
     notes += leaks(classifier.model_.schema, batch, inputs.label, len(classifier.labels_))
     for note in notes:
         warnings.warn(note, stacklevel=4)
@@ -76,9 +77,10 @@ def _check_labels(inputs: Inputs) -> None:
     seen = len(inputs.y) - int(gaps.sum())
     if not seen:
         raise ValueError(f"column {inputs.label!r} holds no label at all: every cell is empty")
-    found = len({*inputs.y[~gaps].tolist()})
+    kept = inputs.y[~gaps]
+    found = len(np.unique(kept) if kept.dtype.kind in "biufU" else {*kept.tolist()})
     if found == 1:
-        only = inputs.y[~gaps].tolist()[0]
+        only = kept[:1].tolist()[0]
         raise ValueError(
             f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
             "with, no label can be called wrong"
@@ -90,10 +92,11 @@ def _check_labels(inputs: Inputs) -> None:
         )
 
 
-def _doubtful_names(y: NDArray[Any]) -> list[str]:
+def _doubtful(names: NDArray[Any]) -> list[str]:
     """Warn of labels that may be meant as "missing"."""
     words = {str(name).lower() for name in MISSING}
-    found = sorted({name for name in y.tolist() if isinstance(name, str) and name.lower() in words})
+    texts = {name for name in names.tolist() if isinstance(name, str)}
+    found = sorted(name for name in texts if name.lower() in words)
     return [
         f"the label {name!r} is taken for a class: leave the cell empty if it means no label"
         for name in found

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 from misnomer.kernels import reference
 from misnomer.kernels.threads import using
 
-__all__ = ["accumulate", "backend", "expect", "presence", "scores", "tally", "using"]
+__all__ = ["accumulate", "backend", "expect", "pooled", "presence", "scores", "tally", "using"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -37,10 +37,19 @@ def _said_once(kernel: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 try:
-    from misnomer.kernels.compiled import accumulate, backend, expect, presence, scores, tally
+    from misnomer.kernels.compiled import (
+        accumulate,
+        backend,
+        expect,
+        pooled,
+        presence,
+        scores,
+        tally,
+    )
 except ImportError:
     accumulate = _said_once(reference.accumulate)
     expect = _said_once(reference.expect)
+    pooled = _said_once(reference.pooled)
     presence = reference.presence
     scores = _said_once(reference.scores)
     tally = _said_once(reference.tally)

@@ -27,6 +27,18 @@ def expect(
     out: _Any,
     threads: int,
 ) -> float: ...
+def pooled(
+    scores: _Any,
+    contrast: _Any | None,
+    codes: _Any,
+    weight: _Any,
+    table: _Any,
+    scale: float,
+    mix: float,
+    bias: _Any,
+    joint: _Any,
+    rest: _Any,
+) -> float: ...
 def presence(codes: _Any, seen: _Any) -> None: ...
 def padded(classes: int) -> int: ...
 def variant() -> str: ...

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from misnomer.kernels import _compiled
 from misnomer.kernels.blocks import Array, Block, Codes, Flags, Reals, Words
-from misnomer.kernels.reference import Labels
+from misnomer.kernels.reference import Explained, Labels
 from misnomer.kernels.threads import threads
 
 _CODES = (np.uint8, np.uint16, np.uint32)
@@ -92,8 +92,59 @@ def expect(
     codes = _row_codes(codes, len(table), least=0)
     joint, sums = np.zeros(table.shape), _sums(len(weights), rows)
     value = _row_weights(weight, len(codes))
-    loglik = _compiled.expect(rows, weights, table, codes, value, joint, sums, threads())
-    return joint, sums, loglik
+    if rows.has_words or len(weights) < 2 or not (_finite(weights) and _finite(table)):
+        loglik = _compiled.expect(rows, weights, table, codes, value, joint, sums, threads())
+        return joint, sums, loglik
+    # Only differences between classes matter to the shares: one class fewer has to be scored.
+    # What the last class would have scored, over all rows, is a matter of the sums.
+    above, by_code = weights[:-1] - weights[-1], table[:, :-1] - table[:, -1:]
+    excess = _compiled.expect(rows, above, by_code, codes, value, joint, sums, threads())
+    last = weights[-1] @ sums.sum(axis=0) + table[:, -1] @ joint.sum(axis=1)
+    return joint, sums, float(excess + last)
+
+
+def pooled(
+    scores: Array,
+    contrast: Array | None,
+    codes: Labels,
+    weight: Array,
+    table: Array,
+    scale: float,
+    mix: float,
+    bias: Array,
+) -> Explained:
+    """Explain labels by ``q = softmax(scale (scores + mix contrast + bias))`` behind a table.
+
+    Examples
+    --------
+    >>> table, codes = np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1], np.int32)
+    >>> even = pooled(np.zeros((2, 2)), None, codes, np.ones(2), table, 1.0, 0.0, np.zeros(2))
+    >>> round(float(np.exp(even.loglik)), 4), even.size.tolist()
+    (0.2475, [1.0, 1.0])
+    """
+    scores, table = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(table)
+    other = None if contrast is None else np.ascontiguousarray(contrast, np.float64)
+    classes, joint = len(scores), np.zeros(table.shape)
+    rest = np.zeros(classes * classes + 5 * classes + 2)
+    loglik = _compiled.pooled(
+        scores,
+        other,
+        _row_codes(codes, len(table), least=0),
+        np.ascontiguousarray(weight, np.float64),
+        table,
+        float(scale),
+        float(mix),
+        np.ascontiguousarray(bias, np.float64),
+        joint,
+        rest,
+    )
+    size, cross, first, mean, held = np.split(
+        rest, np.cumsum([classes, classes * classes, 2 * classes, 2 * classes])
+    )
+    square, pairs = (classes, classes), (2, classes)
+    return Explained(
+        loglik, joint, size, cross.reshape(square), first.reshape(pairs), mean.reshape(pairs), held
+    )
 
 
 def presence(codes: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
@@ -169,6 +220,10 @@ def _weights(weights: Array, table: _compiled.Blocks) -> Array:
             f"and {table.width} columns, one for each statistic."
         )
     return weights
+
+
+def _finite(array: Array) -> bool:
+    return bool(np.isfinite(array).all())
 
 
 def _row_codes(codes: Labels, size: int, *, least: int | None = None) -> Labels:

@@ -6,13 +6,14 @@ A table of rows is a tuple of blocks. With t(x) the statistics of all blocks sid
     accumulate  sum over rows of share[i, k] t(x_i)                     for each class
     tally       sum over rows with code c of weight_i t(x_i)            for each code
     expect      scores + table[code], softmax, accumulate, in one pass  (the E-step of EM)
+    pooled      how scores explain labels behind a channel              (the sums of a gradient)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,3 +159,79 @@ def softmax(scores: Array) -> tuple[Array, Array]:
     share = np.exp(scores - top)
     total = share.sum(axis=1, keepdims=True)
     return share / total, (top + np.log(total))[:, 0]
+
+
+class Explained(NamedTuple):
+    """How well shares explain labels, and the sums behind its derivatives.
+
+    Attributes
+    ----------
+    loglik : float
+        ``sum_i w_i log P(label_i | x_i)``.
+    joint : (C, K) array
+        Weight by code and true class, by P(true | x, label).
+    size : (K,) array
+        ``sum_i w_i q_ik``.
+    cross : (K, K) array
+        ``sum_i w_i q_ik q_il``.
+    first : (2, K) array
+        ``sum_i w_i q_ik u_ik`` for u the moved scores, then the contrast.
+    mean : (2, K) array
+        ``sum_i w_i q_ik sum_l q_il u_il``, likewise.
+    held : (2,) array
+        ``sum_ik w_i P(k | x_i, label_i) u_ik``, likewise.
+    """
+
+    loglik: float
+    joint: Array
+    size: Array
+    cross: Array
+    first: Array
+    mean: Array
+    held: Array
+
+
+def pooled(
+    scores: Array,
+    contrast: Array | None,
+    codes: Labels,
+    weight: Array,
+    table: Array,
+    scale: float,
+    mix: float,
+    bias: Array,
+) -> Explained:
+    """Explain labels by ``q = softmax(scale (scores + mix contrast + bias))`` behind a table.
+
+    Parameters
+    ----------
+    scores, contrast : (K, n) arrays
+        Class by class; the contrast may be None.
+    codes : (n,) array of int, rising
+        The row of ``table`` that says P(label | true) of each row.
+    weight : (n,) array
+        Of the rows.
+    table : (C, K) array
+        P(label | true).
+    scale, mix, bias
+        See above.
+    """
+    other = np.zeros_like(scores) if contrast is None else contrast
+    moved = scale * (scores + mix * other + bias[:, None])
+    share = softmax(moved.T)[0].T
+    seen = table[codes].T * share
+    chance = np.maximum(seen.sum(axis=0), 1e-300)
+    after = weight * seen / chance
+    joint = np.zeros_like(table)
+    np.add.at(joint, codes, after.T)
+    counted = weight * share
+    both = np.stack([moved, other])
+    return Explained(
+        float(weight @ np.log(chance)),
+        joint,
+        counted.sum(axis=1),
+        counted @ share.T,
+        (counted * both).sum(axis=2),
+        (counted * (share * both).sum(axis=1, keepdims=True)).sum(axis=2),
+        (after * both).sum(axis=(1, 2)),
+    )

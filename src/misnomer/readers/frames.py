@@ -61,6 +61,8 @@ def _from_objects(name: str, values: Any) -> Any:
     """Read a column of Python objects; mixed types become strings."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(object), None)
+    if values.dtype.kind in "biuf":
+        return pa.array(np.ascontiguousarray(values), from_pandas=True)
     try:
         return pa.array(values.tolist(), from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):

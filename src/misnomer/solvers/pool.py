@@ -18,6 +18,8 @@ from misnomer.kernels.reference import softmax
 from misnomer.model import Model
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.counts import counts
+from misnomer.solvers.difficulty import Assume
+from misnomer.solvers.difficulty_pool import look
 from misnomer.solvers.em import em
 from misnomer.solvers.pool_average import Average, average
 from misnomer.solvers.pool_candidates import Candidate, Field, Search
@@ -49,12 +51,15 @@ class Pool:
         Let the joint model compete; it is believed where its columns are independent.
     penalties : tuple of float
         Of the twin, falling; empty chooses them by the table.
+    difficulty : bool or "auto"
+        Whether errors strike rows that are hard to tell: yes, no, or as the rows say.
     """
 
     twin: bool = True
     refit: bool = True
     variational: bool = True
     penalties: tuple[float, ...] = ()
+    difficulty: Assume = "auto"
 
     def __call__(self, task: Task) -> Fit:
         """Find the model."""
@@ -68,9 +73,12 @@ class Pool:
         rows = spelled(task, joined(list(task.batches)), smoothing)
         found = compete(rows)
         answer = average(found)
+        looked = look(found, answer, self.difficulty)
+        case = Case(found, answer, looked.fit)
+        answer = looked.applied(found, answer)
         n = sum(len(one) for one in task.batches)
         after = rows.given_back(answer.posterior, n)
-        return fit_of(task, found, answer, Case(found, answer), after, history.values)
+        return fit_of(task, found, answer, case, after, history.values)
 
     def _of_many(self, task: Task, compete: Search, smoothing: Smoothing, note: _History) -> Fit:
         """Let explanations compete on a sample, and fit the best to all rows."""
@@ -78,8 +86,9 @@ class Pool:
         rows = spelled(task, batch, smoothing, place=place)
         found = replace(compete, many=True)(rows)
         answer = average(found)
-        case = Case(found, answer)
-        found, answer, judge = refit_all(task, found, answer, smoothing)
+        looked = look(found, answer, self.difficulty).fit
+        case = Case(found, answer, looked)
+        found, answer, judge = refit_all(task, found, looked, smoothing)
         note(found.best)
         parts = [judge.posterior(batch, start) for start, batch in numbered(task.batches)]
         return fit_of(task, found, answer, case, np.concatenate(parts), note.values)
@@ -168,7 +177,11 @@ class _Judge:
     @cached_property
     def ends(self) -> dict[str, Any]:
         near = intervals(self.found.rows, self.found.best)
-        return near.found(self.rate, self.along[1].valley)
+        ends = near.found(self.rate, self.along[1].valley)
+        if self.case.difficulty.judges:
+            n = self.found.rows.total
+            ends["error_rate"] = ends["error_rate"].reaching(self.rate * (1.0 - self.rate) / n)
+        return ends
 
     def intervals(self) -> dict[str, Any]:
         return self.ends
@@ -193,7 +206,7 @@ def notes(found: Field, answer: Average, n: int) -> tuple[str, ...]:
     ]
     if n > len(found.rows):
         out.append(f"They competed on {len(found.rows):,} rows; the best was fitted to all {n:,}.")
-    if found.believed:
+    if found.believed and answer.mix < 0.5:
         out.append("The columns look independent given the class: their joint model is believed.")
     if answer.mix > 0.5:
         out.append(

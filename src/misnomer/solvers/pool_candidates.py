@@ -104,8 +104,7 @@ class Search:
     note : callable
         Told of every candidate.
     many : bool
-        The rows are a sample of many: then counts that are shared out in full do as well as the
-        joint model, whose prior no longer matters.
+        The rows are a sample of many, which will be counted again anyway.
     """
 
     twin: bool = True
@@ -129,7 +128,9 @@ class Search:
                 if left < _CHANCE_LEFT:
                     return found  # the columns know nothing of the labels that it does not
             found = self._twins(rows, found, on)
-        if self.refit and not found.believed and found.best.twin is not None:
+        if self.many or not self.refit or found.believed:
+            return found
+        if found.best.twin is not None:
             late = [self._refit(rows, found.best, full, _LATE_ROUNDS) for full in (False, True)]
             found = replace(found, candidates=(*found.candidates, *late))
         return found
@@ -142,12 +143,16 @@ class Search:
         """Naive Bayes of the given labels, and of rows shared out by what that says."""
         source = out_of_fold(rows, rows.hard * rows.weight[:, None])
         found = []
+        starts = first_starts(rows.classes)
         for free in kinds(rows.classes):
-            end = search(rows, source.scores, None, first_starts(rows.classes), free=free)
+            end = search(rows, source.scores, None, starts, free=free)
             first = self._noted(Candidate(end, source, None, "given"))
             found.append(first)
-            if self.refit:
+            if self.refit and not self.many:
                 found += [self._refit(rows, first, full, _ROUNDS) for full in (False, True)]
+        if self.refit and self.many:
+            best = min(found, key=lambda one: one.objective)
+            found.append(self._refit(rows, best, True, _LATE_ROUNDS))
         return Field(rows, tuple(found), min(found, key=lambda one: one.objective))
 
     def _refit(self, rows: Rows, start: Candidate, full: bool, rounds: int) -> Candidate:

@@ -26,6 +26,7 @@ from misnomer.table import Group
 Array = NDArray[np.float64]
 
 _ROUNDS, _CROSS_ROUNDS, _TOL = 40, 10, 1e-3
+_WORDS = ("count", "text")  # kinds whose every statistic is a column
 _ON, _OFF = 2.0, 1.0  # prior rows on and off the diagonal: an error rate is Beta(1, 2)
 
 
@@ -154,25 +155,35 @@ def dispersion(rows: Rows, share: Array) -> Dispersion:
 
 def evidence(rows: Rows, weights: Array) -> Any:
     """Spell out what each column says, (n, d); for words, one column each."""
-    owner, names = columns_of(rows)
-    table = sparse.csr_array(
-        (weights, (np.arange(len(owner)), owner)), shape=(len(owner), len(names))
-    )
-    return rows.stats @ table
+    owner = owners(rows)
+    shape = len(owner), int(owner.max(initial=-1)) + 1
+    return rows.stats @ sparse.csr_array((weights, (np.arange(shape[0]), owner)), shape=shape)
 
 
-def columns_of(rows: Rows) -> tuple[NDArray[np.intp], list[str]]:
-    """Number the column of each statistic, (S,), and name the columns."""
-    owner = [np.zeros(0, np.intp)]
-    names: list[str] = []
+def owners(rows: Rows) -> NDArray[np.intp]:
+    """Number the column of each statistic, (S,); for words, one column each."""
+    parts, columns = [np.zeros(0, np.intp)], 0
     for group in rows.schema.groups:
-        owner.append(group.family.owner + len(names))
-        members = [rows.schema.columns[i] for i in group.members]
-        if group.kind in ("count", "text"):
-            names += [column.label(j) for column in members for j in range(column.width)]
-        else:
-            names += [column.name for column in members]
-    return np.concatenate(owner), names
+        parts.append(group.family.owner + columns)
+        columns += _wide(rows, group) if group.kind in _WORDS else len(group.members)
+    return np.concatenate(parts)
+
+
+def names_of(rows: Rows, columns: NDArray[np.intp]) -> list[str]:
+    """Name some of the columns that `owners` numbers."""
+    found, first = dict.fromkeys(columns.tolist(), ""), 0
+    for group in rows.schema.groups:
+        for column in (rows.schema.columns[i] for i in group.members):
+            size = column.width if group.kind in _WORDS else 1
+            for one in found:
+                if first <= one < first + size:
+                    found[one] = column.label(one - first) if group.kind in _WORDS else column.name
+            first += size
+    return [found[one] for one in columns.tolist()]
+
+
+def _wide(rows: Rows, group: Group) -> int:
+    return sum(rows.schema.columns[i].width for i in group.members)
 
 
 def _variance(parts: Any, chance: Array) -> float:

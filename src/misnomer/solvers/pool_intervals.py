@@ -8,6 +8,7 @@ they are free, are drawn from their Dirichlet distributions given all else.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Intervals:
     matrix: tuple[Array, Array]
     shares: tuple[Array, Array]
 
-    def found(self, rate: float, valley: tuple[float, float]) -> dict[str, object]:
+    def found(self, rate: float, valley: tuple[float, float]) -> dict[str, Any]:
         """Say them as an audit expects them.
 
         Rates that explain the labels about as well (``valley``) belong to the interval: draws
@@ -64,10 +65,10 @@ def intervals(rows: Rows, best: Candidate, *, seed: int = 0) -> Intervals:
     steps = (normal * spread) @ axes.T
     vectors = np.tile(middle, (_DRAWS, 1))
     vectors[:, :size] += steps
-    height = np.array([-task(vector)[0] for vector in vectors])
-    weight = _weights(height + 0.5 * (normal**2).sum(axis=1))
     drawn = [_quantities(task, task.read(vector), rng) for vector in vectors]
-    rate, matrix, shares = (np.stack(part) for part in zip(*drawn, strict=True))
+    height, rate, matrix, shares = (np.stack(part) for part in zip(*drawn, strict=True))
+    weight = _weights(height + 0.5 * (normal**2).sum(axis=1))
+    rate = np.clip(rate + _chance(task, middle) * rng.standard_normal(_DRAWS), 0.0, 1.0)
     low, high = quantiles(rate[:, None], weight)
     return Intervals((low[0], high[0]), quantiles(matrix, weight), quantiles(shares, weight))
 
@@ -115,17 +116,26 @@ def _weights(height: Array) -> Array:
 
 def _quantities(
     task: Problem, point: Point, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Compute the error rate, the matrix and the class shares of one draw."""
-    share = softmax(task.moved(point))[0]
+) -> tuple[float, float, Array, Array]:
+    """Compute the height, the error rate, the matrix and the class shares of one draw."""
+    found = task.explained(point)
+    total, K = task.weight.sum(), task.classes
     matrix = point.channel()
-    after, _ = task.judged(share, matrix)
     if task.free:
-        matrix = assembled(point.rates, _split(task.joint(after) + task.costs.cell, rng))
-    weight = task.weight / task.weight.sum()
+        split = _split(found.joint[:K] + task.costs.cell, rng)
+        matrix = assembled(point.rates, split)
+    right = np.trace(found.joint[:K]) + np.trace(found.joint[K:])
+    shares = found.joint.sum(axis=0) / total
+    return -task.value(point, found), float(1.0 - right / total), matrix, shares
+
+
+def _chance(task: Problem, middle: Array) -> float:
+    """Compute the standard deviation of the error rate where the chances of each row are known."""
+    point = task.read(middle)
+    share = softmax(task.moved(point))[0]
+    after, _ = task.judged(share, point.channel())
     doubt = 1.0 - (after * task.hard).sum(axis=1)
-    wrong = weight @ (rng.random(len(doubt)) < doubt)  # who is wrong is open, too
-    return np.array(wrong), matrix, weight @ after
+    return float(np.sqrt(task.weight**2 @ (doubt * (1.0 - doubt))) / task.weight.sum())
 
 
 def _split(counts: Array, rng: np.random.Generator) -> Array:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from misnomer import kernels
 from misnomer.channel import fixed
-from misnomer.kernels.reference import softmax
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.conditional import Linear, fit_conditional
+from misnomer.solvers.difficulty_fit import DifficultyFit
 from misnomer.solvers.pool_average import Average, Parts, confident_joint, doubts, shift_of
 from misnomer.solvers.pool_candidates import Candidate, Field
 from misnomer.solvers.pool_halves import Half
@@ -32,6 +32,8 @@ from misnomer.table import Batch
 Array = NDArray[np.float64]
 
 THIN = 20_000  # rows on which the channel is found
+_ROUNDS = 3  # of counting by what the last count says
+_LITTLE = 1e-4  # nats a row that a further round must gain
 _PASSES = 30  # of the twin's last fit
 _NARROW = 20  # rows per statistic from which a twin may score the rows that it has seen
 
@@ -60,24 +62,49 @@ class Weights:
 
 
 def refit_all(
-    task: Task, found: Field, answer: Average, smoothing: Smoothing
+    task: Task, found: Field, looked: DifficultyFit, smoothing: Smoothing
 ) -> tuple[Field, Average, Judge]:
-    """Fit the best explanation of a sample to all rows: counts, twin, channel."""
+    """Fit the best explanation of a sample to all rows: counts, twin, channel.
+
+    Rows are counted by their labels, then by what that says of them, as long as it explains the
+    labels better. Where errors strike rows that are hard to tell, rows are judged without a
+    channel.
+    """
     best, n = found.best, sum(len(batch) for batch in task.batches)
     place = drawn(n, THIN)
     rows = _thin(task, taken(task.batches, place), smoothing, place)
-    counted = _counted(task, rows, best.source.name, answer)
-    own = counted.scores(rows.batch, place % FOLDS)
-    source = Source(own, counted.table[-1], counted.bias[-1], best.source.name)
-    twin = weights = None
-    if best.twin is not None:
-        weights = _twin_weights(task, found, best, n)
-        twin = _twin(weights, rows, best, source)
-    begin = [(best.pooled.channel, best.pooled.scale)]
-    scores = None if twin is None else twin.scores
-    end = search(rows, source.scores, scores, begin, free=best.pooled.free)
-    whole = Candidate(end, source, twin, best.name)
-    return _ended(replace(found, rows=rows, candidates=(whole,), counted=whole), counted, weights)
+    twin = None if best.twin is None else _twin_weights(task, found, best, n)
+    plain = counted = _counted(task, rows, None)
+    ended = _ended(replace(found, rows=rows), counted, twin, best, "given")
+    for _ in range(_ROUNDS):
+        counted = _counted(task, rows, ended[2])
+        again = _ended(replace(found, rows=rows), counted, twin, ended[0].best, "full")
+        gain = ended[0].best.objective - again[0].best.objective
+        if gain > 0:
+            ended = again
+        if gain < _LITTLE * len(rows):
+            break
+    if not looked.found:
+        return ended
+    return _by_difficulty(ended, looked, plain if looked.plain else None)
+
+
+def _by_difficulty(
+    ended: tuple[Field, Average, Judge], looked: DifficultyFit, plain: Weights | None
+) -> tuple[Field, Average, Judge]:
+    """Take the shift of the boundary out; where errors were found, judge by what is left."""
+    found, answer, judge = ended
+    shift = found.best.pooled.scale * found.best.pooled.point.bias
+    table = np.concatenate([judge.weights, answer.weights[None]])
+    bias = np.concatenate([judge.bias, answer.bias[None]]) - shift
+    if plain is not None:
+        table, bias = plain.table, plain.bias
+    table, bias = looked.scale * table, looked.scale * bias + looked.shift
+    answer = replace(answer, weights=table[-1], bias=bias[-1])
+    if not looked.judges:
+        return found, answer, judge
+    answer = replace(answer, fitted=looked.channel, reported=looked.channel)
+    return found, answer, Judge(table[:-1], bias[:-1], np.ones_like(looked.channel))
 
 
 def _thin(task: Task, batch: Batch, smoothing: Smoothing, place: NDArray[np.intp]) -> Rows:
@@ -87,14 +114,14 @@ def _thin(task: Task, batch: Batch, smoothing: Smoothing, place: NDArray[np.intp
     return Rows(task.schema, smoothing, None, label, trusted, weight, edges, place, K, batch)
 
 
-def _counted(task: Task, rows: Rows, name: str, answer: Average) -> Weights:
-    """Count all rows once more, by their labels or by what the sample says of each."""
+def _counted(task: Task, rows: Rows, judge: Judge | None) -> Weights:
+    """Count all rows, by their labels or by what a judge says of each."""
     K, S = rows.classes, rows.schema.statistics
     parts, masses = np.zeros((FOLDS, K, S)), np.zeros((FOLDS, K))
     for start, batch in numbered(task.batches):
         for fold in range(FOLDS):
             some = batch.take(rows_of(fold, start))
-            sums, mass = _shared_out(some, name, answer)
+            sums, mass = _by_label(some, K) if judge is None else _shared_out(some, judge, fold)
             parts[fold] += sums
             masses[fold] += mass
     total, mass = parts.sum(axis=0), masses.sum(axis=0)
@@ -102,34 +129,25 @@ def _counted(task: Task, rows: Rows, name: str, answer: Average) -> Weights:
     return Weights(np.roll(table, -1, axis=0), np.roll(bias, -1, axis=0))
 
 
-def _shared_out(batch: Batch, name: str, answer: Average) -> tuple[Array, Array]:
-    """Sum the statistics of a batch by class, (K, S), and its rows, (K,)."""
-    K = len(answer.bias)
-    label, trusted = labels(batch, K)
-    if name in ("full", "generative"):
-        table = answer.bias + np.log(np.maximum(answer.fitted, 1e-300))
-        known = np.where(np.eye(K, dtype=bool), 0.0, -np.inf)
-        table = np.concatenate([table, answer.bias[None], known])
-        codes = batch.given.astype(np.int32, copy=False)
-        joint, sums, _ = kernels.expect(batch.blocks, answer.weights, table, codes, batch.weight)
-        return sums, joint.sum(axis=0)
-    weight = np.ones(len(batch)) if batch.weight is None else batch.weight
-    if name == "prune":
-        weight = weight * _kept(batch, label, trusted, answer)
-    code = label.astype(np.int32)
+def _by_label(batch: Batch, classes: int) -> tuple[Array, Array]:
+    """Sum the statistics of a batch by label, (K, S), and its rows, (K,)."""
+    label, _ = labels(batch, classes)
     seen = label >= 0
-    mass = np.bincount(label[seen], weight[seen], minlength=K).astype(np.float64)
-    return kernels.tally(batch.blocks, code, K, weight), mass
+    weight = None if batch.weight is None else batch.weight[seen]
+    mass = np.bincount(label[seen], weight, minlength=classes).astype(np.float64)
+    return kernels.tally(batch.blocks, label.astype(np.int32), classes, batch.weight), mass
 
 
-def _kept(
-    batch: Batch, label: NDArray[np.intp], trusted: NDArray[np.bool_], answer: Average
-) -> Array:
-    """Compute how far each row keeps its label by what the sample says, (n,)."""
-    share = softmax(kernels.scores(batch.blocks, answer.weights, len(batch)) + answer.bias)[0]
-    share *= answer.fitted[label]
-    own = share[np.arange(len(label)), label] / np.maximum(share.sum(axis=1), 1e-300)
-    return np.where(trusted, 1.0, own)
+def _shared_out(batch: Batch, judge: Judge, fold: int) -> tuple[Array, Array]:
+    """Sum the statistics of a batch of one fold by true class, (K, S), and its rows, (K,)."""
+    K, bias = len(judge.channel), judge.bias[fold]
+    table = bias + np.log(np.maximum(judge.channel, 1e-300))
+    known = np.where(np.eye(K, dtype=bool), 0.0, -np.inf)
+    table = np.concatenate([table, bias[None], known])
+    codes = batch.given.astype(np.int32, copy=False)
+    weights = np.ascontiguousarray(judge.weights[fold])
+    joint, sums, _ = kernels.expect(batch.blocks, weights, table, codes, batch.weight)
+    return sums, joint.sum(axis=0)
 
 
 def _twin_weights(task: Task, found: Field, best: Candidate, n: int) -> Weights:
@@ -150,6 +168,27 @@ def _twin_weights(task: Task, found: Field, best: Candidate, n: int) -> Weights:
     return Weights(weights, np.stack([centered(one.intercept) for one in order]))
 
 
+def _ended(
+    found: Field, counted: Weights, weights: Weights | None, best: Candidate, name: str
+) -> tuple[Field, Average, Judge]:
+    """Find temper, mix and channel on the rows drawn for it; say what all rows are judged by."""
+    rows = found.rows
+    scores = counted.scores(rows.batch, rows.place % FOLDS)
+    source = Source(scores, counted.table[-1], counted.bias[-1], name)
+    twin = None if weights is None else _twin(weights, rows, best, source)
+    begin = [(best.pooled.channel, best.pooled.scale)]
+    other = None if twin is None else twin.scores
+    end = search(rows, scores, other, begin, free=best.pooled.free)
+    whole = Candidate(end, source, twin, name if twin is None else best.name)
+    point = end.point
+    table, bias = (1.0 - point.mix) * counted.table, (1.0 - point.mix) * counted.bias
+    if weights is not None and twin is not None:
+        table = table + point.mix * twin.factor * weights.table
+        bias = bias + point.mix * twin.factor * weights.bias
+    table, bias = end.scale * table, end.scale * (bias + point.bias)
+    return _judged(replace(found, candidates=(whole,), counted=whole), table, bias)
+
+
 def _twin(weights: Weights, rows: Rows, best: Candidate, source: Source) -> Twin:
     assert best.twin is not None
     scores = weights.scores(rows.batch, rows.place % FOLDS)
@@ -158,21 +197,14 @@ def _twin(weights: Weights, rows: Rows, best: Candidate, source: Source) -> Twin
     return Twin(scores * factor, best.twin.penalty, best.pooled.channel, factor, (), linear)
 
 
-def _ended(found: Field, counted: Weights, twin: Weights | None) -> tuple[Field, Average, Judge]:
-    """Put counts, twin and channel together: what rows are judged by, and what is reported."""
-    rows, whole = found.rows, found.best
-    end, point = whole.pooled, whole.pooled.point
-    table, bias = (1.0 - point.mix) * counted.table, (1.0 - point.mix) * counted.bias
-    if twin is not None and whole.twin is not None:
-        table = table + point.mix * whole.twin.factor * twin.table
-        bias = bias + point.mix * whole.twin.factor * twin.bias
-    table, bias = end.scale * table, end.scale * (bias + point.bias)
+def _judged(found: Field, table: Array, bias: Array) -> tuple[Field, Average, Judge]:
+    rows, end = found.rows, found.best.pooled
     after = posterior(rows, end.share, end.channel)
-    judged, wrong, plain = doubts(rows, end.share, end.share, after)
-    shift = shift_of(plain, wrong, rows.weight[judged])
+    judged, wrong, doubt = doubts(rows, end.share, end.share, after)
+    shift = shift_of(doubt, wrong, rows.weight[judged])
     judge = Judge(table[:-1], bias[:-1], end.channel, shift)
     confident = confident_joint(rows, end.share @ end.channel.T)
+    parts: Parts = ((1.0, found.best),)
     reported = 0.5 * (end.channel + confident)
-    parts: Parts = ((1.0, whole),)
     answer = Average(parts, end.share, end.channel, reported, after, table[-1], bias[-1])
     return found, answer, judge

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from misnomer.kernels.reference import softmax
+from misnomer import kernels
+from misnomer.kernels.reference import Explained
 from misnomer.solvers.pool_channel import assembled, splits
 
 Array = NDArray[np.float64]
@@ -173,30 +174,57 @@ class Problem:
         weight = self.weight if self.trusted is None else self.weight * ~self.trusted
         return self.hard.T @ (after * weight[:, None])
 
+    @cached_property
+    def packed(self) -> tuple[Array, Array | None, NDArray[np.int32], Array]:
+        """Scores and contrast class by class, (K, n), codes and weights, in order of the codes.
+
+        A code is a label; K is added where it is trusted.
+        """
+        code = self.hard.argmax(axis=1)
+        if self.trusted is not None:
+            code = code + self.classes * self.trusted
+        order = np.argsort(code, kind="stable")
+        contrast = None if self.contrast is None else np.ascontiguousarray(self.contrast[order].T)
+        return (
+            np.ascontiguousarray(self.scores[order].T),
+            contrast,
+            code[order].astype(np.int32),
+            np.ascontiguousarray(self.weight[order], np.float64),
+        )
+
+    def explained(self, point: Point) -> Explained:
+        """Explain the labels by some parameters."""
+        table = np.concatenate([point.channel(), np.eye(self.classes)])
+        return kernels.pooled(
+            *self.packed, table, point.scale, point.mix, np.ascontiguousarray(point.bias)
+        )
+
     def __call__(self, vector: Array) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""
         point = self.read(vector)
-        moved = self.moved(point)
-        share = softmax(moved)[0]
-        after, chance = self.judged(share, point.channel())
-        residual = (share - after) * self.weight[:, None]
-        value = -float(self.weight @ np.log(chance))
-        size, push = self._size(share)
-        residual = residual + push
-        cost, slope = self._cost(point)
-        gradient = slope + np.concatenate(
-            [self._by_scores(point, moved, residual), self._by_channel(point, self.joint(after))]
+        found = self.explained(point)
+        _, slope = self._size(found.size)
+        _, push = self._cost(point)
+        joint = found.joint[: self.classes]
+        gradient = push + np.concatenate(
+            [self._by_scores(point, found, slope), self._by_channel(point, joint)]
         )
-        return float(value + size + cost + self.diagonal_cost(point)), gradient
+        return self.value(point, found), gradient
 
-    def _by_scores(self, point: Point, moved: Array, residual: Array) -> Array:
-        """Differentiate by log s, logit w and a."""
-        scale = point.scale
-        parts = [np.array([(residual * moved).sum()])]
+    def value(self, point: Point, found: Explained) -> float:
+        """Compute the negative log posterior of parameters that explain the labels so well."""
+        costs = self._size(found.size)[0] + self._cost(point)[0] + self.diagonal_cost(point)
+        return float(costs) - found.loglik
+
+    def _by_scores(self, point: Point, found: Explained, slope: Array) -> Array:
+        """Differentiate by log s, logit w and a; ``slope`` is what the sizes of classes ask for."""
+        along = found.first.sum(axis=1) - found.held + (found.first - found.mean) @ slope
+        parts = [along[:1]]
         if self.contrast is not None:
-            slope = scale * float((residual * self.contrast).sum())
-            parts.append(np.array([slope * point.mix * (1.0 - point.mix)]))
-        return np.concatenate([*parts, scale * residual.sum(axis=0)])
+            parts.append(along[1:] * (point.scale * point.mix * (1.0 - point.mix)))
+        by_bias = found.size - found.joint.sum(axis=0)
+        by_bias = by_bias + slope * found.size - found.cross @ slope
+        return np.concatenate([*parts, point.scale * by_bias])
 
     def _by_channel(self, point: Point, joint: Array) -> Array:
         """Differentiate by mu (nothing), rho and the split: expected counts less their mean."""
@@ -212,14 +240,12 @@ class Problem:
         """What the further rows on the diagonal add."""
         return -self.extra * float(np.log1p(-point.rates + 1e-12).sum())
 
-    def _size(self, share: Array) -> tuple[float, Array]:
-        """Let true classes be about as large as given ones: value, derivative by the scores."""
+    def _size(self, size: Array) -> tuple[float, Array]:
+        """Let true classes be about as large as given ones: value, derivative by the size."""
         total, spread = self.weight.sum(), self.costs.size_spread**2
-        size = (self.weight @ share) / total + 1e-6
-        ratio = np.log(size / self.given)
-        slope = ratio / (size * spread * total)
-        push = self.weight[:, None] * share * (slope - (share @ slope)[:, None])
-        return float(ratio @ ratio) / (2.0 * spread), push
+        share = size / total + 1e-6
+        ratio = np.log(share / self.given)
+        return float(ratio @ ratio) / (2.0 * spread), ratio / (share * spread * total)
 
     def _cost(self, point: Point) -> tuple[float, Array]:
         """Add up the costs of the parameters themselves, with their gradient."""

@@ -12,7 +12,7 @@ from scipy import sparse
 from misnomer.families import Gaussian
 from misnomer.model import weights_of
 from misnomer.solvers.pool_average import Average
-from misnomer.solvers.pool_generative import columns_of, dispersion, evidence
+from misnomer.solvers.pool_generative import dispersion, evidence, names_of, owners
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import class_sums, out_of_fold
 from misnomer.stats import Stats
@@ -30,8 +30,9 @@ def informative(rows: Rows) -> int:
     counted = rows.hard * rows.weight[:, None]
     sums, mass = class_sums(rows.stats, counted), counted.sum(axis=0)
     seen = mass > 0
-    owner, names = columns_of(rows)
-    gain, free = np.zeros(len(names)), np.zeros(len(names))
+    owner = owners(rows)
+    columns = int(owner.max(initial=-1)) + 1
+    gain, free = np.zeros(columns), np.zeros(columns)
     for group in rows.schema.groups:
         at = owner[group.span]
         part = sums[seen][:, group.span]
@@ -46,7 +47,7 @@ def informative(rows: Rows) -> int:
             np.add.at(gain, at, own)
             np.add.at(free, at, degrees)
     beyond = (gain - free) / np.sqrt(2.0 * np.maximum(free, 1.0))
-    needed = _TELLING + np.sqrt(2.0 * np.log(max(len(names), 1)))  # the best of many by chance
+    needed = _TELLING + np.sqrt(2.0 * np.log(max(columns, 1)))  # the best of many by chance
     return int(np.sum(beyond > needed))
 
 
@@ -70,13 +71,12 @@ def repeating(rows: Rows, share: Array) -> tuple[float, float, list[tuple[str, s
         The pairs that repeat each other most, and the correlation of what they say.
     """
     spread = dispersion(rows, share)
-    _, names = columns_of(rows)
-    if len(names) < 2 or spread.ratio <= 1.0:
+    if owners(rows).max(initial=-1) < 1 or spread.ratio <= 1.0:
         return spread.ratio, spread.z, []
-    return spread.ratio, spread.z, _pairs(rows, share, names)
+    return spread.ratio, spread.z, _pairs(rows, share)
 
 
-def _pairs(rows: Rows, share: Array, names: list[str]) -> list[tuple[str, str, float]]:
+def _pairs(rows: Rows, share: Array) -> list[tuple[str, str, float]]:
     """Find the pairs of columns whose evidence correlates most within the largest class.
 
     Columns that hardly say anything are left out.
@@ -99,8 +99,9 @@ def _pairs(rows: Rows, share: Array, names: list[str]) -> list[tuple[str, str, f
     sd = np.sqrt(np.where(speaks, own, np.inf))
     upper = np.triu(covariance / np.outer(sd, sd), 1)
     best = np.argsort(-upper, axis=None, kind="stable")[:_PAIRS]
+    names = names_of(rows, top)
     return [
-        (names[top[i]], names[top[j]], round(float(upper[i, j]), 2))
+        (names[i], names[j], round(float(upper[i, j]), 2))
         for i, j in zip(*np.unravel_index(best, upper.shape), strict=True)
         if upper[i, j] > 0
     ]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
 from misnomer.kernels.reference import softmax
+from misnomer.solvers.difficulty_fit import DifficultyFit
 from misnomer.solvers.pool_ask import information, most_telling
 from misnomer.solvers.pool_average import Average
 from misnomer.solvers.pool_candidates import Field, silent
@@ -36,6 +37,7 @@ class Case:
 
     found: Field  # of the rows on which explanations competed
     answer: Average
+    difficulty: DifficultyFit
 
 
 Along = tuple[Problem, Profile]
@@ -56,6 +58,8 @@ def verdict(case: Case, along: Along, rate: Estimate) -> Verdict:
     """Run the tests and put them into words; the rows to ask about go with the tests."""
     tests = _tests(case, along[1]) | {"interval": (round(rate.low, 3), round(rate.high, 3))}
     lost, doubtful, fine = _reasons(tests)
+    if case.difficulty.found:
+        doubtful.insert(0, case.difficulty.sentence())
     level = "cannot tell" if lost else "ranking" if doubtful else "trust"
     if level != "trust":
         tests["ask"] = asked(case, *along)
@@ -83,6 +87,17 @@ def _tests(case: Case, along: Profile) -> dict[str, Any]:
         "rows_of_the_smallest_class": float(size.min()),
         "twin": float(answer.mix),
         "admissible": bool(found.best.pooled.admissible),
+        **_difficulty(case.difficulty),
+    }
+
+
+def _difficulty(fit: DifficultyFit) -> dict[str, Any]:
+    return {
+        "difficulty": fit.reason or "no",
+        "difficulty_nats": round(fit.margin.gain, 2),
+        "difficulty_z": round(fit.margin.z, 2),
+        "error_rate_by_difficulty": [round(float(rate), 3) for rate in fit.rates],
+        "predictions_moved_by_channel": round(fit.moved, 3),
     }
 
 
