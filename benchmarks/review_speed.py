@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,40 @@ def first_paint(address: str) -> float | None:
     return float(paint)
 
 
+@contextmanager
+def served(review: Review):
+    """Serve a review in a thread; hand out the port and the token."""
+    place, _ = bound("127.0.0.1", 0)
+    port, token = place.getsockname()[1], new_token()
+    app = application(review, host="127.0.0.1", port=port, token=token, name="speed")
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
+    thread.start()
+    yield port, token
+    server.should_exit = True
+    thread.join()
+    review.close()
+
+
+def show(spent: dict[str, list[float]]) -> None:
+    for name, times in spent.items():
+        middle, most = np.median(times), np.quantile(times, 0.95)
+        print(f"  {name:9s} median {middle:6.1f} ms, 95% under {most:6.1f} ms")
+
+
+def while_fitting(found, folder: str) -> None:
+    """Decide without pause while the model is fitted anew in the background."""
+    review = Review(found, Path(folder) / "fitting.sqlite")
+    with served(review) as (port, token):
+        print("while the model is fitted:")
+        started = time.perf_counter()
+        spent = timed(Visitor(port, token), 200)
+        show(spent)
+        review.settle(600)
+        seconds = time.perf_counter() - started
+        print(f"{review.ranking.version} fits in {seconds:.0f} s")
+
+
 def main() -> None:
     started = time.perf_counter()
     found = large_audit()
@@ -113,19 +148,10 @@ def main() -> None:
         started = time.perf_counter()
         review = Review(found, Path(folder) / "review.sqlite", refit=False)
         print(f"opened the review in {time.perf_counter() - started:.1f} s")
-        place, _ = bound("127.0.0.1", 0)
-        port, token = place.getsockname()[1], new_token()
-        app = application(review, host="127.0.0.1", port=port, token=token, name="speed")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
-        thread.start()
-        for name, spent in timed(Visitor(port, token)).items():
-            middle, most = np.median(spent), np.quantile(spent, 0.95)
-            print(f"{name:9s} median {middle:6.1f} ms, 95% under {most:6.1f} ms")
-        first_paint(f"http://127.0.0.1:{port}/?token={token}")
-        server.should_exit = True
-        thread.join()
-        review.close()
+        with served(review) as (port, token):
+            show(timed(Visitor(port, token)))
+            first_paint(f"http://127.0.0.1:{port}/?token={token}")
+        while_fitting(found, folder)
 
 
 if __name__ == "__main__":

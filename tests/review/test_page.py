@@ -20,6 +20,7 @@ from misnomer.readers.files import read_table
 from misnomer.review.decisions import Decisions
 from misnomer.review.origin import fingerprint, reviewed_audit
 from misnomer.review.session import FILE
+from tests.review.answers import RATES, write_scans
 from tests.review.conftest import serving
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -183,6 +184,57 @@ def test_the_page_fits_any_screen(chromium, shared, scheme, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
     assert dark == (scheme == "dark")
+
+
+@pytest.fixture(scope="module")
+def scans(tmp_path_factory):
+    """An audit of five annotators, whose file has changed since."""
+    place = tmp_path_factory.mktemp("scans")
+    write_scans(place / "scans.csv")
+    audit(place / "scans.csv", annotators=list(RATES), id="patient").save(place / "audit")
+    with (place / "scans.csv").open("a") as stream:
+        stream.write("P999;1.0;rough;;benign;;;;benign\n")
+    return place / "audit"
+
+
+def test_annotators_from_the_first_key_to_the_clean_file(chromium, scans, tmp_path):
+    with serving(scans, "--port", "0", "--anyway") as (_, address):
+        page = opened(chromium, address)
+        words = page.inner_text("#notice")
+        assert "has changed since the audit" in words and "240 rows and has 241" in words
+        assert "misnomer audit" in words and "until then" in words
+        said = page.locator("#said tr").all_inner_texts()
+        bars = page.locator("#terms tr.answer").all_inner_texts()
+        assert len(said) == len(bars) >= 2 and all("%" in line for line in said)
+        assert {line.split()[0] for line in said} <= {*RATES}
+        name, weight = said[0].split()[0], said[0].split()[-1]
+        assert any(bar.startswith(f"{name} = ") and bar.endswith(weight) for bar in bars)
+        first = page.inner_text("#place")
+        for saved in range(1, 6):
+            press(page, "a", saved)
+        page.wait_for_selector("#fit", state="hidden")
+        page.keyboard.press("g")
+        page.fill("#target", first.removeprefix("Row "))
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#said tr.yours")
+        assert page.inner_text("#said tr.yours").startswith("reviewer")
+        assert page.trouble == []
+    export(scans, tmp_path / "clean.csv", anyway=True)
+    clean = read_table(tmp_path / "clean.csv")
+    decided = {one.row: one.label for one in stored(scans)}
+    assert len(decided) == 5
+    assert {row: clean.column("consensus")[row].as_py() for row in decided} == decided
+
+
+def test_the_answers_fit_any_screen(chromium, scans):
+    right = "getBoundingClientRect().right"
+    inside = f"(table) => table.{right} <= table.closest('.card').{right}"
+    with serving(scans, "--port", "0", "--anyway") as (_, address):
+        for scheme, width in (("light", 320), ("dark", 320), ("light", 1280)):
+            viewport = {"width": width, "height": 800}
+            page = opened(chromium, address, color_scheme=scheme, viewport=viewport)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            assert page.locator(".said").evaluate(inside)
 
 
 def test_every_control_has_a_name_and_decisions_are_announced(chromium, shared):

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from misnomer.review.estimate import Reviewed, advice, left
+from misnomer.review.changed import noticed
+from misnomer.review.estimate import Bins, Reviewed, advice, left
 from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import check_unchanged, fingerprint, reviewed_audit
+from misnomer.review.origin import fingerprint, reviewed_audit
 from misnomer.review.ranking import Filter, as_filter, entropy, ranked
 from misnomer.review.session import FILE, Review
 
@@ -174,15 +175,15 @@ def test_a_file_that_has_changed_is_said(folder, review, tmp_path):
     from misnomer.review.export import write_table
 
     write_table(review.audit.data, tmp_path / "votes.csv", ".csv")
-    check_unchanged(review.audit, folder, tmp_path / "votes.csv")
+    noticed(review.audit, folder, tmp_path / "votes.csv")
     lines = (tmp_path / "votes.csv").read_text().splitlines(keepends=True)
     lines[3] = lines[3].replace("democrat", "whig").replace("republican", "whig")
     (tmp_path / "votes.csv").write_text("".join(lines))
     with pytest.raises(ReviewError, match=r"has changed since .*row 2, column 'party'.*audit it"):
-        check_unchanged(review.audit, folder, tmp_path / "votes.csv")
+        noticed(review.audit, folder, tmp_path / "votes.csv")
     (tmp_path / "votes.csv").write_text("".join(lines[:-1]))
     with pytest.raises(ReviewError, match="it had 435 rows and has 434"):
-        check_unchanged(review.audit, folder, tmp_path / "votes.csv")
+        noticed(review.audit, folder, tmp_path / "votes.csv")
 
 
 def test_a_folder_that_is_no_audit(tmp_path):
@@ -190,6 +191,10 @@ def test_a_folder_that_is_no_audit(tmp_path):
         reviewed_audit(tmp_path)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         reviewed_audit(tmp_path / "nowhere")
+    (tmp_path / "audit.json").touch()
+    (tmp_path / "rows.parquet").touch()
+    with pytest.raises(ReviewError, match=r"cannot be reviewed on a page .*issues.csv"):
+        reviewed_audit(tmp_path)
 
 
 def simulated(rng, factor, overlooked):
@@ -203,8 +208,8 @@ def simulated(rng, factor, overlooked):
     open_s, open_o = np.delete(np.arange(120), first), np.delete(np.arange(800), checks)
     found = left(
         Reviewed(
-            suspects[open_s],
-            others[open_o],
+            Bins.of(suspects[open_s]),
+            Bins.of(others[open_o]),
             float(suspects[first].sum()),
             int(wrong_s[first].sum()),
             40,
@@ -225,10 +230,12 @@ def test_the_interval_holds_what_is_left(factor, overlooked):
 
 
 def test_when_to_stop():
-    calm = left(Reviewed(np.full(5, 0.02), np.full(500, 0.001), 20.0, 20, 60, 0))
+    calm = left(Reviewed(Bins.of(np.full(5, 0.02)), Bins.of(np.full(500, 0.001)), 20.0, 20, 60, 0))
     assert advice(calm, np.full(20, 0.02), 1000).stop
     assert not advice(calm, np.full(20, 0.9), 1000).stop
-    unchecked = left(Reviewed(np.full(5, 0.02), np.full(500, 0.001), 20.0, 20, 3, 0))
+    unchecked = left(
+        Reviewed(Bins.of(np.full(5, 0.02)), Bins.of(np.full(500, 0.001)), 20.0, 20, 3, 0)
+    )
     assert unchecked.sample is None and unchecked.best is unchecked.model
     assert "check 7 more random rows" in advice(unchecked, np.full(20, 0.02), 1000).sentence
     assert advice(unchecked, np.zeros(0), 1000).stop

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.frames import Shape, default_backend
+from misnomer.audit.origin import Origin
 from misnomer.audit.result import Audit, Fitted, places
 from misnomer.audit.saving import ARRAYS, NUMBERS
 from misnomer.audit.source_files import read_sources
@@ -75,7 +76,19 @@ def _audit(
         batch=Batch(blocks, _codes(classifier, given, trusted)),
         shape=Shape(default_backend(), None, source, about["id"]),
         sources=read_sources(arrays, about, classifier.labels_, n),
+        origin=_origin(about.get("origin")),
     )
+
+
+def _origin(said: Any) -> Origin | None:
+    """Take what is said of the audited file; its options are words, never run."""
+    if said is None:
+        return None
+    names = ("path", "modified", "stamp", "digest", "method")
+    path, modified, stamp, digest, method = checks.strings([said[name] for name in names])
+    files, size = checks.number(said["files"]), checks.number(said["size"])
+    options = tuple(checks.strings(said["options"]))
+    return Origin(path, files, size, modified, stamp, digest, method, options)
 
 
 def _fitted(said: dict[str, Any]) -> Fitted:

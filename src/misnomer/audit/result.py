@@ -17,6 +17,7 @@ from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:
     from misnomer.audit.frames import Shape
+    from misnomer.audit.origin import Origin
     from misnomer.audit.sources import GroupTable, Sources
     from misnomer.classifiers.annotators import AnnotatorTable
     from misnomer.classifiers.base import NoisyLabelNB
@@ -93,6 +94,8 @@ class Audit:
         The fitted classifier of the true class.
     sources : Sources or None
         Who gave the labels, where that was said: annotators or groups.
+    origin : Origin or None
+        Which file the rows came from, and what it held; None where they came from memory.
     """
 
     error_rate: Estimate
@@ -116,6 +119,7 @@ class Audit:
     batch: Batch
     shape: Shape
     sources: Sources | None = None
+    origin: Origin | None = None
 
     @property
     def annotators(self) -> AnnotatorTable | None:
@@ -240,13 +244,7 @@ class Audit:
         return explained(evidence, at, self.given_label(at), self.classes, (this, other), wrong)
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
-        """Write the report, the rows, the issues, the numbers and the model into a folder.
-
-        Returns
-        -------
-        dict of str to Path
-            Where each file was written.
-        """
+        """Write the report, the rows, the issues, the numbers and the model into a folder."""
         written: dict[str, Path] = import_module("misnomer.audit.saving").save_audit(
             self, folder, force=force
         )

@@ -7,11 +7,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from misnomer.audit.origin import remembering
+
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
     from misnomer.classifiers.base import NoisyLabelNB
 
 
+@remembering
 def audit(
     data: Any,
     label: Any = None,
@@ -151,7 +154,10 @@ def audit(
         others = any(one is not None for one in (annotators, long, noise_groups))
         fresh = knowing(fresh, knowledge, inputs.y, others=others)
         return noted(learn.learned(inputs, fresh, started), knowledge)
-    return learn.learned(inputs, fresh, started)
+    from misnomer.audit.wide import found_wide
+
+    wide: Any = found_wide(inputs, fresh, started)
+    return learn.learned(inputs, fresh, started) if wide is None else wide
 
 
 def is_large(data: Any, *said: Any) -> bool:

@@ -104,6 +104,8 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
         "id": audit.shape.id,
         "renamed": renamed,
     }
+    if audit.origin is not None:
+        about["origin"] = asdict(audit.origin)
     if audit.sources is not None:
         more, about["sources"] = import_module("misnomer.audit.source_files").written(audit.sources)
         arrays |= more

@@ -129,7 +129,7 @@ def learned(found: Several, crowd: CrowdNB, started: float) -> Audit:
     L = answers.n_labels
     notes += leaks(classifier.model_.schema, batch, found.label, L)
     for note in notes:
-        warnings.warn(note, stacklevel=4)
+        warnings.warn(note, stacklevel=5)
     return _audit(found, crowd, classifier, batch, given, trusted, share, tuple(notes), started)
 
 

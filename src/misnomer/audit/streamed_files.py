@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from misnomer.audit.origin import Origin, options_of, origin_of
 from misnomer.audit.saving import save_audit
 from misnomer.audit.streamed import StreamedAudit
 from misnomer.audit.streaming import audit_stream
+from misnomer.audit.wide_result import FILES
+from misnomer.audit.wide_stream import issues_of
 from misnomer.store.models import model_bytes
 from misnomer.store.spreadsheet import write_csv
 from misnomer.store.writing import filling
@@ -23,7 +27,7 @@ _GROUP = 1 << 20  # rows that are written at once
 
 def save_stream(
     source: Any, label: str, folder: str | Path, *, force: bool = False, **options: Any
-) -> tuple[StreamedAudit, dict[str, Path]]:
+) -> tuple[Any, dict[str, Path]]:
     """Audit a file of any size and write the answer into a folder, all of it or nothing.
 
     ``rows.parquet`` holds every row, ``issues.csv`` the worst flagged ones; the folder ``sample``
@@ -31,11 +35,16 @@ def save_stream(
     `audit_stream`.
     """
     names = ["report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors"]
+    origin = _origin(source, label, options)
     with filling(folder, force=force) as inside:
         every = inside / "rows.parquet"
         found = audit_stream(
             source, label, rows_to=lambda rows: write_tables(rows, every), **options
         )
+        found = replace(found, origin=origin)
+        if not isinstance(found, StreamedAudit):
+            found.write_beside(inside, issues_of(found, every))
+            return found, {name: Path(folder) / name for name in FILES}
         if found.is_whole:
             every.unlink()
             save_audit(found, inside, force=True)
@@ -51,6 +60,17 @@ def save_stream(
             write_csv(found.worst, inside / "issues.csv")
             (inside / "model.safetensors").write_bytes(model_bytes(found.classifier))
     return found, {name: Path(folder) / name for name in names}
+
+
+def _origin(source: Any, label: str, options: dict[str, Any]) -> Origin | None:
+    """Take down which file this is; a scan that somebody else made has no name."""
+    if not isinstance(source, str | Path):
+        return None
+    chosen = getattr(options.get("classifier"), "families", "auto")
+    try:
+        return origin_of(source, options_of({"label": label, "families": chosen, **options}))
+    except (OSError, ValueError):
+        return None  # whoever reads it says what is wrong with it
 
 
 def write_tables(rows: Iterator[pa.Table], path: Path) -> None:

@@ -16,7 +16,11 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
 Data = Annotated[
     Path | None,
-    typer.Option("--data", help="The audited file: say so if it has changed since."),
+    typer.Option("--data", help="The audited file, where it is elsewhere by now."),
+]
+Anyway = Annotated[
+    bool,
+    typer.Option("--anyway", help="Go on with the rows as they were, though the file has changed."),
 ]
 
 
@@ -36,19 +40,23 @@ def review(
         str, typer.Option("--host", help="Listen elsewhere: others may then reach the page.")
     ] = "127.0.0.1",
     data: Data = None,
+    anyway: Anyway = False,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address.")
     ] = False,
 ) -> None:
-    """Go through the suspects on a page in the browser."""
+    """Go through the suspects on a page in the browser.
+
+    Where the audited file has changed since, this says so and stops; --anyway goes on.
+    """
     with failing_well():
         _need_extra()
-        from misnomer.review.origin import check_unchanged, reviewed_audit
+        from misnomer.review.changed import noticed
+        from misnomer.review.origin import reviewed_audit
 
         audit = reviewed_audit(folder)
-        if data is not None:
-            check_unchanged(audit, folder, data)
-        _serve(audit, folder, host, port, browser=not no_browser)
+        notice = noticed(audit, folder, data, anyway=anyway)
+        _serve(audit, folder, host, port, browser=not no_browser, notice=notice)
 
 
 def _need_extra() -> None:
@@ -61,7 +69,9 @@ def _need_extra() -> None:
         ) from None
 
 
-def _serve(audit: Any, folder: Path, host: str, port: int | None, *, browser: bool) -> None:
+def _serve(
+    audit: Any, folder: Path, host: str, port: int | None, *, browser: bool, notice: str | None
+) -> None:
     import uvicorn
 
     from misnomer.review.ledger import alone
@@ -70,6 +80,8 @@ def _serve(audit: Any, folder: Path, host: str, port: int | None, *, browser: bo
 
     place, as_wished = bound(host, port)
     token, real = new_token(), place.getsockname()[1]
+    if notice is not None:
+        complain(notice)
     with alone(folder / (FILE + ".lock")) as only:
         if not only:
             complain("another server shows this review already: both write to the same decisions")
@@ -79,7 +91,8 @@ def _serve(audit: Any, folder: Path, host: str, port: int | None, *, browser: bo
             complain(f"{host} can be reached by others: whoever has the address may decide")
         session = Review(audit, folder / FILE)
         try:
-            app = application(session, host=host, port=real, token=token, name=folder.name)
+            named = folder.resolve().name
+            app = application(session, host=host, port=real, token=token, name=named, notice=notice)
             config = uvicorn.Config(
                 app, log_level="error", access_log=False, lifespan="off", server_header=False
             )
@@ -127,7 +140,8 @@ def export(
             "-p",
             min=0.0,
             max=1.0,
-            help="Correct undecided labels, too, that are wrong with at least this probability.",
+            help="Correct undecided labels, too, that are wrong with at least this probability; "
+            "of a majority among annotators, only where it is.",
         ),
     ] = None,
     log: Annotated[
@@ -137,15 +151,22 @@ def export(
         str, typer.Option("--format", help="table, label-studio or argilla.")
     ] = "table",
     data: Data = None,
+    anyway: Anyway = False,
 ) -> None:
-    """Write the table with its labels corrected; no file is ever replaced."""
+    """Write the table with its labels corrected; no file is ever replaced.
+
+    Rows with several annotators get a column "consensus": what was decided, else the most probable
+    class.
+    """
     with failing_well():
         from misnomer.review import export as exporting
-        from misnomer.review.origin import check_unchanged, reviewed_audit
+        from misnomer.review.changed import noticed
+        from misnomer.review.origin import reviewed_audit
 
         audit = reviewed_audit(folder)
-        if data is not None:
-            check_unchanged(audit, folder, data)
+        notice = noticed(audit, folder, data, anyway=anyway)
+        if notice is not None:
+            complain(notice)
         done = exporting.run(audit, folder, out, probability=probability, log=log, kind=kind)
         print(done, file=sys.stderr)
 

@@ -41,6 +41,10 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
     """
     from misnomer.version import __version__
 
+    if not hasattr(audit, "posterior"):  # thousands of labels: no matrix, no explanations
+        many: Any = audit
+        known: dict[str, Any] = finite({"schema_version": SCHEMA_VERSION, **many.to_dict()})
+        return known
     content = {
         "schema_version": SCHEMA_VERSION,
         "misnomer_version": __version__,
@@ -63,6 +67,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
         **_matrices(audit),
         **_details(audit, most),
         **sources_json(audit),
+        **({} if audit.origin is None else {"source": asdict(audit.origin)}),
         "fitted": asdict(audit.fitted),
         "parameters": parameters(audit),
         "warnings": list(audit.warnings),

@@ -10,31 +10,40 @@ from misnomer.audit.result import places
 from misnomer.estimate import Estimate
 from misnomer.reports.json import finite
 from misnomer.reports.wording import chance, row_name, shown
+from misnomer.review import annotators
 from misnomer.review.decisions import Decision
+from misnomer.review.large import LargeRows
+from misnomer.review.large_refit import sentence
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
 
 if TYPE_CHECKING:
     from misnomer.review.session import Review
 
+Term = tuple[str, Any, float]
+
 _LONGEST = 200_000  # characters of one cell
 _MOST_TERMS = 12
 _MOST_POINTS = 300
 
 
-def about(review: Review, name: str) -> dict[str, Any]:
+def about(review: Review, name: str, notice: str | None = None) -> dict[str, Any]:
     """Describe the audit: its classes, its size, its verdict."""
     audit = review.audit
     return {
         "name": name,
+        "notice": notice,
         "label": shown(audit.label),
         "labels": [shown(one) for one in audit.labels],
         "classes": [shown(one) for one in audit.classes],
         "rows": len(audit.given),
+        "voted": audit.annotators is not None,
+        "grouped": audit.groups is not None,
         "labeled": int(review.first.judged.sum()),
         "suspects": int(review.first.flagged.sum()),
         "orders": list(ORDERS),
-        "id": None if audit.shape.id is None else shown(audit.shape.id),
+        "id": None if (key := _id(audit)) is None else shown(key),
+        "learning": sentence(audit) if isinstance(audit, LargeRows) else None,
         "verdict": {"level": audit.verdict.level, "sentences": list(audit.verdict.sentences)},
     }
 
@@ -49,7 +58,7 @@ def row(review: Review, at: int, *, check: bool = False) -> dict[str, Any]:
     wrong = float(review.ranking.wrong[at])
     content = {
         "row": at,
-        "name": row_name(judged, at),
+        "name": named(review, at),
         "labeled": given >= 0,
         "given": None if given < 0 else shown(judged.given_label(at)),
         "home": home,
@@ -60,19 +69,30 @@ def row(review: Review, at: int, *, check: bool = False) -> dict[str, Any]:
         "check": check,
         "cells": cells(review, at),
         "why": why(review, at),
-        "said": said(review, at),
         "decision": decision(review, review.decisions.of(at)),
     }
     plain: dict[str, Any] = finite(content)
     return plain
 
 
+def _id(audit: Any) -> str | None:
+    found: str | None = audit.id if isinstance(audit, LargeRows) else audit.shape.id
+    return found
+
+
+def named(review: Review, at: int) -> str:
+    """Name a row; by its place where reading its id would mean to read many rows."""
+    large = isinstance(review.audit, LargeRows)
+    return f"{at}" if large else row_name(review.judged, at)
+
+
 def cells(review: Review, at: int) -> list[dict[str, Any]]:
     """List every column of a row as text; an immense cell is cut, and says so."""
-    data = review.audit.data
+    audit = review.audit
+    data = audit.row(at) if isinstance(audit, LargeRows) else audit.data.slice(at, 1)
     found = []
     for name, column in zip(data.column_names, data.columns, strict=True):
-        value = column[at].as_py()
+        value = column[0].as_py()
         text = "" if value is None else str(value)
         found.append(
             {
@@ -87,27 +107,52 @@ def cells(review: Review, at: int) -> list[dict[str, Any]]:
 
 
 def why(review: Review, at: int) -> dict[str, Any]:
-    """Say what speaks for the suggestion and what against it; the terms add up."""
-    found = review.judged.explain_at(at)
+    """Say what speaks for the suggestion and what against it; the terms add up.
+
+    Every annotator's answer is among them; of the columns, the heaviest.
+    """
+    audit = review.judged
+    found = audit.explain_at(at)
+    pair = (review.classes[found.suggested], review.classes[found.against])
+    *terms, prior, label = found.terms
+    answers, columns = annotators.split_terms(audit, at, pair, terms)
+    some = shortened(answers, 2 * _MOST_TERMS), shortened(columns, _MOST_TERMS)
+    voted = audit.sources is not None and audit.sources.groups is None
+    parts = [
+        *(("answer", term) for term in some[0]),
+        *(("column", term) for term in some[1]),
+        ("prior", prior),
+        *(() if voted else (("label", label),)),  # a vote weighs nothing beside the answers
+    ]
     return {
         "suggested": shown(found.suggested),
         "against": shown(found.against),
         "log_odds": found.log_odds,
         "terms": [
             {
+                "kind": kind,
                 "name": shown(name),
                 "value": None if value is None else shown(value),
                 "weight": weight,
             }
-            for name, value, weight in found.heaviest(_MOST_TERMS)
+            for kind, (name, value, weight) in parts
         ],
+        "said": annotators.said(audit, at, pair, review.decisions.of(at)),
     }
 
 
-def said(review: Review, at: int) -> list[dict[str, str]]:
-    """List what each annotator said of a row, where the audit knows."""
-    answers = getattr(review.audit, "annotators", None) or {}
-    return [{"who": shown(who), "label": shown(labels[at])} for who, labels in answers.items()]
+def shortened(terms: list[Term], most: int) -> list[Term]:
+    """Add up all but the heaviest terms, which come first.
+
+    Examples
+    --------
+    >>> shortened([("a", "x", 3.0), ("b", "y", -2.0), ("c", "z", 0.5), ("d", "z", 0.25)], 2)
+    [('a', 'x', 3.0), ('b', 'y', -2.0), ('(2 others)', None, 0.75)]
+    """
+    if len(terms) <= most + 1:
+        return terms
+    rest = float(sum(weight for _, _, weight in terms[most:]))
+    return [*terms[:most], (f"({len(terms) - most} others)", None, rest)]
 
 
 def decision(review: Review, one: Decision | None) -> dict[str, Any] | None:
@@ -130,12 +175,12 @@ def page(review: Review, order: str, wanted: Filter, offset: int, limit: int) ->
     judged = review.judged
     some = review.rows(order, wanted, max(offset, 0), min(max(limit, 1), 200))
     return {
-        "total": int(wanted.passing(review.ranking, review.decided).sum()),
+        "total": review.count(wanted),
         "version": review.ranking.version,
         "rows": [
             {
                 "row": at,
-                "name": row_name(judged, at),
+                "name": named(review, at),
                 "given": shown(judged.given_label(at), 30),
                 "suggested": shown(judged.classes[judged.suggested[at]], 30),
                 "chance": chance(float(review.ranking.wrong[at])),
@@ -182,7 +227,10 @@ def curve(review: Review) -> list[list[int]]:
 def find(review: Review, text: str) -> int:
     """Find a row by the value of its id column, or by its position."""
     audit, text = review.audit, text.strip()
-    if audit.shape.id is not None and audit.shape.id in audit.data.column_names:
+    if isinstance(audit, LargeRows):
+        if (place := audit.find(text)) is not None:
+            return place
+    elif audit.shape.id is not None and audit.shape.id in audit.data.column_names:
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -49,12 +49,59 @@ class Left:
 
 
 @dataclass(frozen=True, eq=False)
+class Bins:
+    """Many probabilities, summarized by 256 bins: how many are in each, and their sum.
+
+    Attributes
+    ----------
+    rows, total : (256,) arrays
+        Of each bin.
+
+    Examples
+    --------
+    >>> some = Bins.of(np.array([0.5, 0.25, 0.25]))
+    >>> (some - Bins.of(np.array([0.25]))).sum
+    0.75
+    """
+
+    rows: Array
+    total: Array
+
+    @classmethod
+    def of(cls, wrong: Array) -> Bins:
+        """Sort probabilities into bins."""
+        place = np.minimum((256 * wrong).astype(np.intp), 255)
+        rows = np.bincount(place, minlength=256).astype(np.float64)
+        return cls(rows, np.bincount(place, wrong, minlength=256).astype(np.float64))
+
+    def __add__(self, other: Bins) -> Bins:
+        return Bins(self.rows + other.rows, self.total + other.total)
+
+    def __sub__(self, other: Bins) -> Bins:
+        return Bins(self.rows - other.rows, np.maximum(self.total - other.total, 0.0))
+
+    def __len__(self) -> int:
+        return round(float(self.rows.sum()))
+
+    @property
+    def sum(self) -> float:
+        """The expected number of errors."""
+        return float(self.total.sum())
+
+    def corrected(self, factor: Array) -> tuple[Array, Array]:
+        """Compute ``min(factor p, 1)`` of each filled bin, (B, F), and its rows, (B,)."""
+        filled = self.rows > 0
+        value = self.total[filled] / self.rows[filled]
+        return np.minimum(value[:, None] * factor[None, :], 1.0), self.rows[filled]
+
+
+@dataclass(frozen=True, eq=False)
 class Reviewed:
     """What is known about two strata, suspected and not.
 
     Attributes
     ----------
-    suspects, others : arrays
+    suspects, others : Bins
         P(wrong) of the rows still open, as the model has it now.
     expected, errors : float, int
         Over the decided suspects: the sum of P(wrong) as it was shown, and the errors found.
@@ -62,8 +109,8 @@ class Reviewed:
         Unsuspected rows that were checked at random, and the errors among them.
     """
 
-    suspects: Array
-    others: Array
+    suspects: Bins
+    others: Bins
     expected: float
     errors: int
     checks: int
@@ -75,7 +122,8 @@ def left(reviewed: Reviewed) -> Left:
 
     Examples
     --------
-    >>> found = left(Reviewed(np.full(10, 0.5), np.full(100, 0.01), 20.0, 20, 50, 0))
+    >>> suspects, others = Bins.of(np.full(10, 0.5)), Bins.of(np.full(100, 0.01))
+    >>> found = left(Reviewed(suspects, others, 20.0, 20, 50, 0))
     >>> round(found.model.value), found.checks
     (6, 50)
     >>> found.sample.low < 6 < found.sample.high
@@ -85,26 +133,22 @@ def left(reviewed: Reviewed) -> Left:
     among_suspects = _suspects(reviewed, rng)
     factor = _factor(reviewed)
     model = among_suspects + _errors(reviewed.others, np.ones(1), rng)
-    value = _corrected(reviewed.suspects, factor).sum() + reviewed.others.sum()
+    share, rows = reviewed.suspects.corrected(np.array([factor]))
+    suspected = float((rows @ share).sum())
     sample = None
     if reviewed.checks >= _FEW_CHECKS:
-        share = _share(reviewed, rng)
-        drawn = among_suspects + rng.binomial(len(reviewed.others), share)
+        drawn = among_suspects + rng.binomial(len(reviewed.others), _share(reviewed, rng))
         # The value takes the model's word for one row; the interval takes it for none.
-        expected = float(reviewed.others.mean()) if len(reviewed.others) else 0.0
+        expected = reviewed.others.sum / max(len(reviewed.others), 1)
         middle = (reviewed.check_errors + expected) / (reviewed.checks + 1)
-        whole = _corrected(reviewed.suspects, factor).sum() + len(reviewed.others) * middle
-        sample = _estimate(float(whole), drawn)
-    return Left(_estimate(float(value), model), sample, reviewed.checks, reviewed.check_errors)
+        sample = _estimate(suspected + len(reviewed.others) * middle, drawn)
+    value = _estimate(suspected + reviewed.others.sum, model)
+    return Left(value, sample, reviewed.checks, reviewed.check_errors)
 
 
 def _factor(reviewed: Reviewed) -> float:
     """Compute ``(errors + belief) / (expected + belief)``: how far the model is off."""
     return (reviewed.errors + _BELIEF) / (reviewed.expected + _BELIEF)
-
-
-def _corrected(wrong: Array, factor: float | Array) -> Array:
-    return np.minimum(wrong * factor, 1.0)
 
 
 def _suspects(reviewed: Reviewed, rng: np.random.Generator) -> Array:
@@ -113,23 +157,14 @@ def _suspects(reviewed: Reviewed, rng: np.random.Generator) -> Array:
     return _errors(reviewed.suspects, rng.gamma(shape, 1.0 / rate, _DRAWS), rng)
 
 
-def _errors(wrong: Array, factor: Array, rng: np.random.Generator) -> Array:
+def _errors(wrong: Bins, factor: Array, rng: np.random.Generator) -> Array:
     """Draw ``sum_i Bernoulli(min(factor p_i, 1))``, by its mean and variance."""
     if not len(wrong):
         return np.zeros(_DRAWS)
-    value, rows = _binned(wrong)
-    share = _corrected(value[:, None], factor[None, :])
+    share, rows = wrong.corrected(factor)
     mean, variance = rows @ share, rows @ (share * (1 - share))
     drawn: Array = np.clip(rng.normal(mean, np.sqrt(variance), _DRAWS), 0.0, len(wrong))
     return drawn
-
-
-def _binned(wrong: Array) -> tuple[Array, Array]:
-    """Summarize many probabilities by the means of 256 bins, and how many are in each."""
-    place = np.minimum((256 * wrong).astype(np.intp), 255)
-    rows = np.bincount(place, minlength=256)
-    value = np.bincount(place, wrong, minlength=256) / np.maximum(rows, 1)
-    return value[rows > 0], rows[rows > 0].astype(np.float64)
 
 
 def _share(reviewed: Reviewed, rng: np.random.Generator) -> Array:

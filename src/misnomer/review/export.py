@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from misnomer.review.decisions import Decision, Decisions
+from misnomer.audit.streamed_files import write_tables
+from misnomer.review.correct import Done, Part, Wish, corrected
+from misnomer.review.decisions import Decisions
+from misnomer.review.large import LargeRows
 from misnomer.review.ledger import ReviewError
 from misnomer.review.origin import fingerprint
 from misnomer.review.session import FILE, Review
@@ -26,7 +29,7 @@ KINDS = ("table", "label-studio", "argilla")
 
 
 def run(
-    audit: Audit,
+    audit: Audit | LargeRows,
     folder: Path,
     out: Path,
     *,
@@ -53,7 +56,7 @@ def run(
 
 
 def _written(
-    audit: Audit,
+    audit: Audit | LargeRows,
     folder: Path,
     decisions: Decisions,
     out: Path,
@@ -61,24 +64,25 @@ def _written(
     probability: float | None,
 ) -> str:
     if kind != "table":
+        if isinstance(audit, LargeRows):
+            raise ReviewError(
+                f"an audit by batches is exported as a table only: for {kind}, export its sample, "
+                f"{str(folder / 'sample')!r}"
+            )
         from misnomer.review import formats
 
         return formats.write(audit, decisions, out, kind)
+    decided = {one.row: one for one in decisions.standing()}
+    wish = Wish(audit.label, audit.annotators is not None, decided, probability)
+    if isinstance(audit, LargeRows):
+        return written_by_parts(audit, wish, out)
     judged = audit
-    if probability is not None and decisions.standing():
+    if decided and wish.model_helps:
         judged = _latest(audit, folder)
-    table = corrected(judged, {one.row: one for one in decisions.standing()}, probability)
+    table, done = corrected(whole(judged), wish)
     with replacing(out) as temporary:
         write_table(table, temporary, out.suffix.lower())
-    who = table.column(table.column_names[-2]).to_pylist()
-    changed = sum(a != b for a, b in _pairs(audit, table))
-    people, model = who.count("person"), who.count("model")
-    return f"{changed} labels changed ({people} rows decided by people, {model} by the model)"
-
-
-def _pairs(audit: Audit, table: pa.Table) -> Any:
-    before, after = table.column(table.column_names[-3]), table.column(audit.label)
-    return zip(before.to_pylist(), after.to_pylist(), strict=True)
+    return done.words(voted=wish.voted)
 
 
 def _latest(audit: Audit, folder: Path) -> Audit:
@@ -91,93 +95,58 @@ def _latest(audit: Audit, folder: Path) -> Audit:
         review.close()
 
 
-def corrected(
-    audit: Audit, decided: Mapping[int, Decision], probability: float | None = None
-) -> pa.Table:
-    """Put the right labels into the label column, the given ones and who decided behind it.
+def written_by_parts(rows: LargeRows, wish: Wish, out: Path) -> str:
+    """Write all rows of an audit by batches, some at a time, by what it says of them."""
+    total = Done()
 
-    Parameters
-    ----------
-    audit : Audit
-        The rows, and what the model thinks of them.
-    decided : mapping of int to Decision
-        What people decided, by row.
-    probability : float, optional
-        Also take the model's suggestion where the label is wrong with at least this probability.
+    def tables() -> Iterator[pa.Table]:
+        nonlocal total
+        for start, part in rows.parts():
+            table, done = corrected(part_of(rows, part, start), wish)
+            total += done
+            yield table
 
-    Returns
-    -------
-    pyarrow.Table
-        The input's columns, then ``given_label``, ``decided_by`` ("person", "model" or
-        "untouched") and ``decided_at``. A row that nobody could tell stays untouched.
-    """
+    with replacing(out) as temporary:
+        write_table(tables(), temporary, out.suffix.lower())
+    return total.words(voted=wish.voted)
+
+
+def part_of(rows: LargeRows, table: pa.Table, start: int) -> Part:
+    """Take some rows as ``rows.parquet`` has them."""
+    wrong = table.column("error_probability").to_numpy()
+    return Part(
+        rows.named(table),
+        start,
+        table.column("given_label").to_pylist(),
+        table.column("suggested_label").to_pylist(),
+        np.nan_to_num(wrong, nan=-1.0),
+        table.column("is_label_issue").to_numpy(),
+    )
+
+
+def whole(audit: Audit) -> Part:
+    """Take all rows of an audit at once."""
     given = [audit.given_label(row) for row in range(len(audit.given))]
-    labels, who = list(given), ["untouched"] * len(given)
-    when: list[str | None] = [None] * len(given)
-    if probability is not None:
-        wrong = np.nan_to_num(audit.error_probability, nan=-1.0)
-        for row in np.flatnonzero((wrong >= probability) & audit.is_label_issue).tolist():
-            if row not in decided:
-                labels[row], who[row] = audit.classes[audit.suggested[row]], "model"
-    for row, one in decided.items():
-        if one.action != "unsure":
-            labels[row], who[row], when[row] = one.label, "person", one.at
-    return _extended(audit, labels, given, who, when)
+    suggested = [audit.classes[place] for place in audit.suggested]
+    wrong = np.nan_to_num(audit.error_probability, nan=-1.0)
+    return Part(audit.data, 0, given, suggested, wrong, audit.is_label_issue)
 
 
-def _extended(
-    audit: Audit, labels: list[Any], given: list[Any], who: list[str], when: list[str | None]
-) -> pa.Table:
-    table = audit.data
-    names = table.column_names
-    if audit.label in names:
-        at = names.index(audit.label)
-        before = table.column(at)
-        fresh = _changed(before, labels, given)
-        table = table.set_column(at, pa.field(audit.label, fresh.type), fresh)
-    else:
-        before = pa.array(given)
-        table = pa.table({**dict(zip(names, table.columns, strict=True)), audit.label: labels})
-    own = {
-        "given_label": before,
-        "decided_by": pa.array(who),
-        "decided_at": pa.array(when, pa.string()),
-    }
-    for name, column in own.items():
-        while name in table.column_names:
-            name += " (misnomer)"
-        table = table.append_column(name, column)
-    return table
-
-
-def _changed(before: pa.ChunkedArray, labels: list[Any], given: list[Any]) -> pa.Array:
-    """Change only the cells whose label changed: all others stay as they were written."""
-    cells = before.to_pylist()
-    for row, (new, old) in enumerate(zip(labels, given, strict=True)):
-        if new != old:
-            cells[row] = new
-    kind = before.type.value_type if pa.types.is_dictionary(before.type) else before.type
-    try:
-        fresh = pa.array(cells, type=kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        fresh = pa.array([None if cell is None else str(cell) for cell in cells]).cast(kind)
-    return fresh.cast(before.type) if pa.types.is_dictionary(before.type) else fresh
-
-
-def write_table(table: pa.Table, path: Path, suffix: str) -> None:
-    """Write Parquet, or CSV whose cells are exactly the table's (nothing is escaped)."""
+def write_table(tables: pa.Table | Iterable[pa.Table], path: Path, suffix: str) -> None:
+    """Write Parquet, or CSV whose cells are exactly the tables' (nothing is escaped)."""
+    parts = iter([tables] if isinstance(tables, pa.Table) else tables)
     if suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, path, compression="zstd")
+        write_tables(parts, path)
         return
     with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
         lines = csv.writer(stream, lineterminator="\n")
-        lines.writerow(table.column_names)
-        for batch in table.to_batches(max_chunksize=10_000):
-            columns = [column.to_pylist() for column in batch.columns]
-            for cells in zip(*columns, strict=True):
-                lines.writerow([_cell(cell) for cell in cells])
+        for nth, table in enumerate(parts):
+            if not nth:
+                lines.writerow(table.column_names)
+            for batch in table.to_batches(max_chunksize=10_000):
+                columns = [column.to_pylist() for column in batch.columns]
+                for cells in zip(*columns, strict=True):
+                    lines.writerow([_cell(cell) for cell in cells])
 
 
 def _cell(value: Any) -> Any:

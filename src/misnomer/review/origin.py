@@ -1,15 +1,16 @@
-"""Which rows an audit is about, and whether a file still holds them."""
+"""Which rows an audit is about."""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from misnomer.audit import load_audit
+from misnomer.review.large import LargeRows
 from misnomer.review.ledger import ReviewError
 
 if TYPE_CHECKING:
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
 MARKS = ("audit.safetensors", "model.safetensors", "rows.parquet")
 
 
-def reviewed_audit(folder: str | Path) -> Audit:
+def reviewed_audit(folder: str | Path) -> Any:
     """Load the audit of a folder; say how to make one where it is none."""
     folder = Path(folder)
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}")
     if (folder / "sample" / MARKS[0]).is_file():
-        raise ReviewError(
-            f"{str(folder)!r} was audited by batches, its rows are not all at hand: review the "
-            f"sample of them, {str(folder / 'sample')!r}"
-        )
+        return _by_batches(folder)
     missing = [name for name in MARKS if not (folder / name).is_file()]
+    if (folder / "audit.json").is_file() and (folder / "rows.parquet").is_file() and missing:
+        raise ReviewError(
+            f"{str(folder)!r} holds an audit that cannot be reviewed on a page (it lacks "
+            f"{missing[0]}): its suspects are in {str(folder / 'issues.csv')!r}"
+        )
     if not folder.is_dir() or missing:
         lacks = f" (it lacks {missing[0]})" if folder.is_dir() else ""
         raise ReviewError(
@@ -39,8 +42,20 @@ def reviewed_audit(folder: str | Path) -> Audit:
     return load_audit(folder)
 
 
-def fingerprint(audit: Audit) -> str:
+def _by_batches(folder: Path) -> LargeRows:
+    """Open an audit whose rows do not fit in memory."""
+    if not (folder / MARKS[2]).is_file():
+        raise ReviewError(
+            f"{str(folder)!r} was audited by batches and lacks {MARKS[2]}: review the sample of "
+            f"its rows, {str(folder / 'sample')!r}, or audit the file anew"
+        )
+    return LargeRows(folder, load_audit(folder / "sample"))
+
+
+def fingerprint(audit: Audit | LargeRows) -> str:
     """Digest the rows and their given labels: the same rows audited anew have the same one."""
+    if isinstance(audit, LargeRows):
+        return audit.fingerprint(fingerprint(audit.sample))
     total = hashlib.sha256(repr((audit.label, audit.labels, len(audit.given))).encode())
     total.update(audit.given.tobytes())
     total.update(repr(audit.data.column_names).encode())
@@ -76,34 +91,3 @@ class _Digest:
     def flush(self) -> None: ...
 
     def close(self) -> None: ...
-
-
-def check_unchanged(audit: Audit, folder: str | Path, file: str | Path) -> None:
-    """Compare a file with the rows that were audited; name the first difference."""
-    from misnomer.readers.files import read_table
-
-    now = read_table(file)
-    difference = _difference(audit.data, now)
-    if difference is not None:
-        raise ReviewError(
-            f"{str(file)!r} has changed since the audit in {str(folder)!r} ({difference}): audit "
-            f"it anew with misnomer audit {file} --label {audit.label!r} --out NEW_FOLDER"
-        )
-
-
-def _difference(then: pa.Table, now: pa.Table) -> str | None:
-    if then.column_names != now.column_names:
-        odd = sorted({*then.column_names} ^ {*now.column_names}) or then.column_names
-        return f"its columns differ, such as {odd[0]!r}"
-    if len(then) != len(now):
-        return f"it had {len(then):,} rows and has {len(now):,}"
-    for name in then.column_names:
-        before, after = then.column(name), now.column(name)
-        if before.type != after.type:
-            return f"column {name!r} was {before.type} and is {after.type}"
-        if not before.equals(after):
-            pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
-            row = next((i for i, (a, b) in enumerate(pairs) if a != b and (a == a or b == b)), None)
-            if row is not None:
-                return f"row {row}, column {name!r}"
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,21 @@ Rows = NDArray[np.intp]
 #: "probability": most likely wrong first. "information": what the model is least sure of first.
 ORDERS = ("probability", "information")
 
-_CHUNK = 1 << 14
+#: Rows in an order: all in one array, or one array behind another.
+Order = NDArray[np.intp] | tuple[NDArray[Any], ...]
+Values = Any
+Passing = Callable[[NDArray[np.intp]], NDArray[np.bool_]]
+
+_CHUNK = 1 << 14  # rows looked at while a page of the queue is put together
+_PART = 1 << 22  # rows counted at a time
+_SHUFFLED, _CHECKED = 1 << 20, 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """What one fit says about every row.
+
+    Of rows that do not fit in memory, "array" means what can be read like one, row by row.
 
     Attributes
     ----------
@@ -36,17 +46,17 @@ class Ranking:
         Whether there is a label to judge: none is missing, or was trusted beforehand.
     flagged : (n,) array of bool
         Whether another class is more probable than the given label.
-    orders : mapping of str to (m,) array
+    orders : mapping of str to (m,) array, or to several of them
         The judged rows, as each of `ORDERS` has them.
     """
 
     version: int
-    wrong: Array
-    given: NDArray[np.int64]
-    suggested: Rows
-    judged: NDArray[np.bool_]
-    flagged: NDArray[np.bool_]
-    orders: dict[str, Rows]
+    wrong: Values
+    given: Values
+    suggested: Values
+    judged: Values
+    flagged: Values
+    orders: Mapping[str, Order]
 
 
 def ranked(audit: Audit, version: int = 0) -> Ranking:
@@ -78,7 +88,8 @@ def entropy(posterior: Array) -> Array:
     [0.0, 0.693]
     """
     share = np.clip(posterior, 1e-300, 1.0)
-    return np.clip(-(posterior * np.log(share)).sum(axis=1), 0.0, None)
+    heat: Array = np.clip(-(posterior * np.log(share)).sum(axis=1), 0.0, None)
+    return heat
 
 
 @dataclass(frozen=True)
@@ -104,47 +115,71 @@ class Filter:
     state: str = "open"
     flagged: bool = False
 
-    def passing(self, ranking: Ranking, decided: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which of the judged rows pass, (n,)."""
-        kept = ranking.judged.copy()
+    def passing(
+        self, ranking: Ranking, decided: NDArray[np.bool_], rows: Any = slice(None)
+    ) -> NDArray[np.bool_]:
+        """Tell which rows pass (all, or those named by ``rows``); rows that are not judged do not.
+
+        Of many rows only those that are about to be shown are ever looked at.
+        """
+        kept = self.fitting(ranking, rows)
         if self.state != "all":
-            kept &= decided if self.state == "decided" else ~decided
-        if self.flagged:
-            kept &= ranking.flagged
-        if self.given is not None:
-            kept &= ranking.given == self.given
-        if self.suggested is not None:
-            kept &= ranking.suggested == self.suggested
-        if self.low > 0:
-            kept &= ranking.wrong >= self.low
-        if self.high < 1:
-            kept &= ranking.wrong <= self.high
+            kept &= decided[rows] if self.state == "decided" else ~decided[rows]
         return kept
+
+    def fitting(self, ranking: Ranking, rows: Any = slice(None)) -> NDArray[np.bool_]:
+        """Tell the same, decided or not."""
+        kept = np.array(ranking.judged[rows])
+        if self.flagged:
+            kept &= ranking.flagged[rows]
+        if self.given is not None:
+            kept &= ranking.given[rows] == self.given
+        if self.suggested is not None:
+            kept &= ranking.suggested[rows] == self.suggested
+        if self.low > 0:
+            kept &= ranking.wrong[rows] >= self.low
+        if self.high < 1:
+            kept &= ranking.wrong[rows] <= self.high
+        return kept
+
+    def count(self, ranking: Ranking) -> int:
+        """Count the rows that pass, decided or not, some at a time."""
+        parts = range(0, len(ranking.judged), _PART)
+        return sum(int(self.fitting(ranking, slice(at, at + _PART)).sum()) for at in parts)
 
 
 #: Every open row.
 EVERYTHING = Filter()
 
 
-def picked(order: Rows, passing: NDArray[np.bool_], offset: int, limit: int) -> Rows:
+def picked(order: Order, passing: Passing, offset: int, limit: int) -> Rows:
     """Take the rows from ``offset`` on that pass, in their order, and look no further than needed.
+
+    Parameters
+    ----------
+    order : array, or tuple of arrays
+        The rows; several arrays stand one behind the other.
+    passing : callable
+        Tells which of some rows pass.
 
     Examples
     --------
     >>> order, passing = np.array([3, 1, 0, 2]), np.array([True, True, False, True])
-    >>> picked(order, passing, 1, 5).tolist()
+    >>> picked(order, lambda rows: passing[rows], 1, 5).tolist()
     [1, 0]
     """
+    pieces = order if isinstance(order, tuple) else (order,)
     found: list[Rows] = []
     seen = 0
-    for start in range(0, len(order), _CHUNK):
-        part = order[start : start + _CHUNK]
-        part = part[passing[part]]
-        found.append(part[max(offset - seen, 0) : max(offset + limit - seen, 0)])
-        seen += len(part)
-        if seen >= offset + limit:
-            break
-    return np.concatenate(found) if found else order[:0]
+    for piece in pieces:
+        for start in range(0, len(piece), _CHUNK):
+            part = np.asarray(piece[start : start + _CHUNK], np.intp)
+            part = part[passing(part)]
+            found.append(part[max(offset - seen, 0) : max(offset + limit - seen, 0)])
+            seen += len(part)
+            if seen >= offset + limit:
+                return np.concatenate(found)
+    return np.concatenate(found) if found else np.zeros(0, np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,17 +194,19 @@ class Checks:
 
     order: Rows
 
-    def first(self, decided: NDArray[np.bool_]) -> int | None:
-        """Find the next row to check: the first of the sample that is still open."""
-        open_ones = ~decided[self.order]
-        return int(self.order[open_ones.argmax()]) if open_ones.any() else None
+    def first(self, decided: NDArray[np.bool_], skip: Any = ()) -> int | None:
+        """Find the next row to check: the first of the sample that is open and not skipped."""
+        open_ones = self.order[~decided[self.order]]
+        return next((int(row) for row in open_ones if int(row) not in skip), None)
 
 
 def drawn_checks(ranking: Ranking, seed: int) -> Checks:
-    """Shuffle the labeled rows that are not suspected."""
-    rows = np.sort(ranking.orders["probability"])
-    calm = rows[~ranking.flagged[rows]]
-    return Checks(np.random.default_rng(seed).permutation(calm))
+    """Draw labeled rows that are not suspected, as many as anybody will ever check."""
+    rng, n = np.random.default_rng(seed), len(ranking.judged)
+    some = rng.permutation(n) if n <= _SHUFFLED else rng.choice(n, _SHUFFLED, shuffle=False)
+    some = np.unique(some) if n > _SHUFFLED else some
+    calm = some[ranking.judged[some] & ~ranking.flagged[some]]
+    return Checks(rng.permutation(calm)[:_CHECKED])
 
 
 def as_filter(said: dict[str, Any], labels: int, classes: int) -> Filter:

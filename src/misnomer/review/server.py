@@ -35,13 +35,15 @@ _FILES = {
 }
 
 
-def application(review: Review, *, host: str, port: int, token: str, name: str) -> Guard:
+def application(
+    review: Review, *, host: str, port: int, token: str, name: str, notice: str | None = None
+) -> Guard:
     """Put the addresses and the guard together."""
     files = [
         Route(path, _file((_PAGE / file).read_bytes(), kind), methods=["GET"])
         for path, (file, kind) in _FILES.items()
     ]
-    answers = Answers(review, name)
+    answers = Answers(review, name, notice)
     api = [
         Route("/api/about", _asked(answers.about), methods=["GET"]),
         Route("/api/row", _asked(answers.row), methods=["GET"]),
@@ -106,12 +108,12 @@ def _trouble(status: int, sentence: str) -> Response:
 class Answers:
     """What each address answers."""
 
-    def __init__(self, review: Review, name: str) -> None:
-        self.review, self.name = review, name
+    def __init__(self, review: Review, name: str, notice: str | None = None) -> None:
+        self.review, self.name, self.notice = review, name, notice
 
     def about(self, said: dict[str, Any]) -> Any:
         """Describe the audit."""
-        return detail.about(self.review, self.name)
+        return detail.about(self.review, self.name, self.notice)
 
     def row(self, said: dict[str, Any]) -> Any:
         """Show one row."""

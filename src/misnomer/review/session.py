@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.review.decisions import Decision, Decisions
-from misnomer.review.estimate import Advice, Left, Reviewed, advice, left
+from misnomer.review.large import LargeRows
 from misnomer.review.ledger import ReviewError
 from misnomer.review.origin import fingerprint
-from misnomer.review.ranking import EVERYTHING, Filter, Ranking, drawn_checks, picked, ranked
-from misnomer.review.refit import Refitter, relearned
+from misnomer.review.progress import Progress, open_rows, progress_of
+from misnomer.review.ranking import EVERYTHING, Filter, Ranking, drawn_checks, picked
+from misnomer.review.refitter import Refitter, first_ranking, refit_of
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -27,24 +28,12 @@ _CHECK_EVERY = 10  # of so many rows, one is a random check
 _REFIT_EVERY = 5  # decisions
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far the review is, and what remains."""
-
-    decided: int
-    unsure: int
-    errors: int
-    labeled: int
-    left: Left
-    advice: Advice
-
-
 class Review:
     """Go through the rows of an audit.
 
     Parameters
     ----------
-    audit : Audit
+    audit : Audit or LargeRows
         What to review.
     path : str or Path
         The SQLite file of the decisions.
@@ -56,22 +45,26 @@ class Review:
 
     def __init__(
         self,
-        audit: Audit,
+        audit: Audit | LargeRows,
         path: str | Path,
         *,
         refit: bool = True,
         check_every: int = _CHECK_EVERY,
     ) -> None:
-        self.audit = self.judged = audit
+        self.audit: Any = audit
+        self.judged: Any = audit
         self.check_every = check_every
         self.classes = {name: place for place, name in enumerate(audit.classes)}
-        self.first = self.ranking = ranked(audit)
+        self.first = self.ranking = first_ranking(audit)
+        self._open = open_rows(self.first, self.first)
+        self._counts: tuple[Ranking, dict[Filter, int]] = (self.first, {})
         mark = fingerprint(audit)
         self.checks = drawn_checks(self.first, int(mark[:8], 16))
         self.decisions = Decisions(path, mark)
         self.decided = np.zeros(len(audit.given), bool)
         self._lock = threading.Lock()
         self._synced = self._fitted = 0
+        self._refit = refit_of(audit)
         self._refitter = Refitter(self.refit_now) if refit else None
         self.sync()
 
@@ -116,10 +109,14 @@ class Review:
             for one in self.decisions.standing()
             if one.action != "unsure" and one.label in self.classes
         }
-        judged = relearned(self.audit, known) if known else self.audit
-        ranking = ranked(judged, self.ranking.version + 1)
+        number = self.ranking.version + 1
+        judged, ranking = self.audit, replace(self.first, version=number)
+        if known:
+            judged, ranking = self._refit(known, number)
+        still = open_rows(ranking, self.first)
         with self._lock:
-            self.judged, self.ranking, self._fitted = judged, ranking, version
+            self.judged, self.ranking, self._open = judged, ranking, still
+            self._fitted = version
         return ranking
 
     def rows(
@@ -129,8 +126,11 @@ class Review:
         ranking = self.ranking
         if order not in ranking.orders:
             raise ReviewError(f"there is no order {order!r}; there are {', '.join(ranking.orders)}")
-        passing = wanted.passing(ranking, self.decided)
-        most = len(passing) if limit is None else limit
+        most = len(self.decided) if limit is None else limit
+
+        def passing(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+            return wanted.passing(ranking, self.decided, rows)
+
         return picked(ranking.orders[order], passing, offset, most)
 
     def next(
@@ -142,7 +142,7 @@ class Review:
         """
         skipped = set(skip)
         if wanted == EVERYTHING and self._check_is_due():
-            row = self.checks.first(self._without(skipped))
+            row = self.checks.first(self.decided, skipped)
             if row is not None:
                 return row, True
         for row in self.rows(order, wanted, limit=len(skipped) + 1).tolist():
@@ -150,14 +150,9 @@ class Review:
                 return row, False
         return None, False
 
-    def _without(self, skip: Any) -> NDArray[np.bool_]:
-        done = self.decided.copy()
-        done[list(skip)] = True
-        return done
-
     def _check_is_due(self) -> bool:
         every = self.check_every
-        return bool(every) and int(self.decided.sum()) % every == every - 1
+        return bool(every) and len(self.decisions.standing()) % every == every - 1
 
     def decide(
         self,
@@ -222,29 +217,19 @@ class Review:
     def progress(self) -> Progress:
         """Count, and estimate what remains."""
         standing = self.decisions.standing()
-        sure = [one for one in standing if one.action != "unsure"]
-        reviewed = self._reviewed(sure)
-        found = left(reviewed)
-        rows = self.rows("probability", EVERYTHING, limit=20)
-        labeled = int(self.first.judged.sum())
-        return Progress(
-            decided=len(standing),
-            unsure=len(standing) - len(sure),
-            errors=sum(one.is_error for one in sure),
-            labeled=labeled,
-            left=found,
-            advice=advice(found, self.ranking.wrong[rows], labeled),
-        )
+        coming = self.ranking.wrong[self.rows("probability", EVERYTHING, limit=20)]
+        return progress_of(standing, self.first, self.ranking, self._open, coming)
 
-    def _reviewed(self, sure: list[Decision]) -> Reviewed:
-        suspected = [one for one in sure if self.first.flagged[one.row]]
-        checked = [one for one in sure if one.check]
-        still, wrong = EVERYTHING.passing(self.ranking, self.decided), self.ranking.wrong
-        return Reviewed(
-            suspects=wrong[still & self.first.flagged],
-            others=wrong[still & ~self.first.flagged],
-            expected=sum(one.probability or 0.0 for one in suspected),
-            errors=sum(one.is_error for one in suspected),
-            checks=len(checked),
-            check_errors=sum(one.is_error for one in checked),
-        )
+    def count(self, wanted: Filter) -> int:
+        """Count the rows that pass a filter; of those already counted, not again."""
+        ranking, every = self.ranking, replace(wanted, state="all")
+        if self._counts[0] is not ranking:
+            self._counts = (ranking, {})
+        known = self._counts[1]
+        if every not in known:
+            known[every] = every.count(ranking)
+        if wanted.state == "all":
+            return known[every]
+        rows = np.array([one.row for one in self.decisions.standing()], np.intp)
+        done = int(every.fitting(ranking, rows).sum())
+        return done if wanted.state == "decided" else known[every] - done

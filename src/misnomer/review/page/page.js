@@ -59,7 +59,7 @@ function show(row, { remember = true } = {}) {
   for (const button of document.querySelectorAll(".actions button:not(.quiet)")) button.disabled = !row.labeled;
   standing(row.decision);
   showEvidence(row.why);
-  showSaid(row.said);
+  showSaid(row.why, about);
   showCells(row.cells);
   at("search").value = ""; at("hits").textContent = "";
   mark(row.row);
@@ -230,6 +230,11 @@ await guarded(async () => {
   about = await ask("/api/about");
   document.title = `${about.name} · misnomer review`;
   at("audit").textContent = about.name;
+  at("notice").hidden = !about.notice;
+  at("notice").textContent = about.notice ?? "";
+  at("learning").hidden = !about.learning;
+  at("learning").textContent = about.learning ?? "";
+  at("vote").hidden = !about.voted;
   at("jump-help").textContent = about.id ? `a value of ${about.id}, or a position from 0 to ${count(about.rows - 1)}` : `a position from 0 to ${count(about.rows - 1)}`;
   for (const [name, values] of [["given", about.labels], ["suggested", about.classes]]) {
     at("filters").elements[name].append(...values.map((value, i) => make("option", { value: i, text: value })));

@@ -33,7 +33,7 @@ function evidenceRow(term, widest, kind = "") {
   bar.style.width = `${(100 * Math.abs(weight)) / widest}%`;
   const left = make("span"), right = make("span");
   if (widest < Infinity) (weight < 0 ? left : right).append(bar); // the sum has no bar: it would dwarf all
-  const own = term.name.startsWith("(given") ? "own" : kind;
+  const own = { label: "own", answer: "answer" }[term.kind] ?? kind;
   const name = term.value === null ? term.name : `${term.name} = ${term.value}`;
   return make("tr", { class: own }, make("th", { scope: "row", text: name }),
     make("td", {}, make("div", { class: "sides", "aria-hidden": "true" }, left, right)),
@@ -69,9 +69,18 @@ export function highlight(cells, words) {
   return found;
 }
 
-export function showSaid(said) {
-  at("annotators").hidden = !said.length;
-  at("said").replaceChildren(...said.flatMap((one) => [make("dt", { text: one.who }), make("dd", { text: one.label })]));
+export function showSaid(why, about) {
+  at("annotators").hidden = !why.said.length;
+  at("said-head").textContent = about.grouped ? "Group" : "Who";
+  at("said-note").textContent = `Right: how many of ${about.grouped ? "the group's labels" : "their answers"} are, with a 90% interval. ` +
+    `Weight: in nats, for ${why.suggested} (+) or ${why.against} (−).`;
+  at("said").replaceChildren(...why.said.map((one) => {
+    const side = one.weight === null ? "" : one.weight < 0 ? "away" : "toward";
+    return make("tr", { class: one.weight === null ? "yours" : "" },
+      make("th", { scope: "row", text: one.who }), make("td", { text: one.label }),
+      make("td", { class: "worth", text: one.right }, ...(one.span ? [make("small", { text: one.span })] : [])),
+      make("td", { class: `n ${side}`, text: one.weight === null ? "" : signed(one.weight) }));
+  }));
 }
 
 export function showProgress(now, about) {
