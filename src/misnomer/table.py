@@ -115,6 +115,8 @@ class Schema:
     def each(self, function: Callable[[Group], Array]) -> Array:
         """Put a function of each group side by side along the last axis: (…, S)."""
         parts = [function(group) for group in self.groups]
+        if len(parts) == 1:
+            return parts[0]
         return np.concatenate(parts, axis=-1) if parts else np.zeros(0)
 
 

@@ -43,7 +43,9 @@ class Count:
     def shares(self, sums: Array) -> Array:
         """Divide by the number of words; a class without words says nothing."""
         mass = sums.sum(axis=1, keepdims=True)
-        return np.where(mass > 0, sums / np.where(mass > 0, mass, 1.0), self.uniform())
+        out = sums / np.where(mass > 0, mass, 1.0)
+        out[mass[:, 0] <= 0] = self.uniform()
+        return np.asarray(out)
 
     def weights(self, sums: Array, virtual: Array) -> Array:
         """Take ``log (sums + virtual) / (the same, summed over all words)``."""

@@ -24,7 +24,8 @@ def log(probability: Array) -> Array:
     [0.0, -1000000.0]
     """
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(probability), LOG_ZERO)
+        out = np.log(probability)
+    return np.asarray(np.maximum(out, LOG_ZERO, out=out))
 
 
 class Family(Protocol):

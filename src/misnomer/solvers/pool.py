@@ -82,13 +82,13 @@ class Pool:
 
     def _of_many(self, task: Task, compete: Search, smoothing: Smoothing, note: _History) -> Fit:
         """Let explanations compete on a sample, and fit the best to all rows."""
-        batch, place = sample(task)
-        rows = spelled(task, batch, smoothing, place=place)
+        small, place, back = sample(task)
+        rows = spelled(small, small.batches[0], smoothing, place=place)
         found = replace(compete, many=True)(rows)
         answer = average(found)
         looked = look(found, answer, self.difficulty).fit
         case = Case(found, answer, looked)
-        found, answer, judge = refit_all(task, found, looked, smoothing)
+        found, answer, judge = refit_all(task, found, looked, back, smoothing)
         note(found.best)
         parts = [judge.posterior(batch, start) for start, batch in numbered(task.batches)]
         return fit_of(task, found, answer, case, np.concatenate(parts), note.values)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import chdtri
 
+from misnomer.kernels.reference import softmax
 from misnomer.solvers.pool_channel import dominant, even
 from misnomer.solvers.pool_generative import dispersion, generative
 from misnomer.solvers.pool_objective import COSTS
@@ -32,7 +34,7 @@ _HOPELESS = 4.0  # nats behind: such a candidate would have no weight
 _CHANCE = 1.0  # standard errors of the labels of a cluster
 _SURE = 0.95  # probability of a class, and share of the rows that reach it
 _CHANCE_LEFT = 3.0  # standard errors of what the columns still know of the labels
-_CONFIRMED = 1.0  # nats by which the labels must confirm that its clusters are the classes
+_CONFIRMED = 0.90  # two-sided; but labels are to agree, not to disagree: one in twenty by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ class Search:
             end = search(rows, source.scores, None, starts, free=free)
             own.append(self._noted(Candidate(end, source, None, "generative")))
         best = min(own, key=lambda one: one.objective)
-        if best.objective > silent(rows) - _CONFIRMED:
+        if not confirmed(rows.hard.T @ (softmax(source.scores)[0] * rows.weight[:, None])):
             return found
         spread = dispersion(rows, share)
         near = best.objective < found.best.objective + _NEAR
@@ -257,6 +259,23 @@ def _named_alike(joint: Array) -> bool:
     held = joint / mass
     np.fill_diagonal(held, np.diag(held) + error)
     return dominant(held)
+
+
+def confirmed(joint: Array) -> bool:
+    """Tell whether labels have to do with clusters that were found without them.
+
+    ``joint`` is the weight of (label, cluster), (K, K); twice its mutual information in nats is
+    chi-squared with (K - 1)^2 degrees of freedom by chance.
+
+    Examples
+    --------
+    >>> confirmed(np.array([[9.0, 1.0], [2.0, 8.0]])), confirmed(np.array([[6.0, 4.0], [5.0, 5.0]]))
+    (True, False)
+    """
+    total = max(float(joint.sum()), 1e-300)
+    chance = np.outer(joint.sum(axis=1), joint.sum(axis=0)) / total
+    known = float((joint * np.log(np.maximum(joint, 1e-300) / np.maximum(chance, 1e-300))).sum())
+    return bool(known > chdtri((len(joint) - 1) ** 2, 1.0 - _CONFIRMED) / 2.0)
 
 
 def _hopeful(found: Field) -> tuple[bool, ...]:

@@ -62,18 +62,22 @@ class Weights:
 
 
 def refit_all(
-    task: Task, found: Field, looked: DifficultyFit, smoothing: Smoothing
+    task: Task,
+    found: Field,
+    looked: DifficultyFit,
+    back: NDArray[np.intp],
+    smoothing: Smoothing,
 ) -> tuple[Field, Average, Judge]:
     """Fit the best explanation of a sample to all rows: counts, twin, channel.
 
     Rows are counted by their labels, then by what that says of them, as long as it explains the
     labels better. Where errors strike rows that are hard to tell, rows are judged without a
-    channel.
+    channel. ``back`` is the place of the statistics of the sample among all.
     """
     best, n = found.best, sum(len(batch) for batch in task.batches)
     place = drawn(n, THIN)
     rows = _thin(task, taken(task.batches, place), smoothing, place)
-    twin = None if best.twin is None else _twin_weights(task, found, best, n)
+    twin = None if best.twin is None else _twin_weights(task, found, best, back, n)
     plain = counted = _counted(task, rows, None)
     ended = _ended(replace(found, rows=rows), counted, twin, best, "given")
     for _ in range(_ROUNDS):
@@ -150,13 +154,17 @@ def _shared_out(batch: Batch, judge: Judge, fold: int) -> tuple[Array, Array]:
     return sums, joint.sum(axis=0)
 
 
-def _twin_weights(task: Task, found: Field, best: Candidate, n: int) -> Weights:
+def _twin_weights(
+    task: Task, found: Field, best: Candidate, back: NDArray[np.intp], n: int
+) -> Weights:
     """Fit the twin to all rows; where columns are many, also to halves that score each other."""
     assert best.twin is not None and found.on is not None
     channel = fixed(best.pooled.channel)
     settings: dict[str, Any] = {"penalty": best.twin.penalty, "max_iter": _PASSES, "tol": 1e-5}
     table = np.mean(best.twin.folds, axis=0)
-    start = Linear(np.zeros(0), np.zeros(0), found.on.unrotated(table), table[0].copy(), 0.0, False)
+    begin = np.zeros((len(table[0]), task.schema.statistics))
+    begin[:, back] = found.on.unrotated(table)
+    start = Linear(np.zeros(0), np.zeros(0), begin, table[0].copy(), 0.0, False)
     fit = [fit_conditional(task.schema, task.batches, task.fold, channel, start=start, **settings)]
     if task.schema.statistics * _NARROW > n:
         for other in (1, 0):

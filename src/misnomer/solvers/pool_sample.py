@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from misnomer.kernels.blocks import Words
 from misnomer.solvers.pool_rows import joined
 from misnomer.solvers.task import Task
-from misnomer.table import Batch
+from misnomer.table import Batch, Schema
 
 MOST_ROWS = 20_000  # up to which every row takes part in every choice
 MOST_CELLS = 40_000_000  # the same for statistics times classes
@@ -63,7 +65,33 @@ def taken(batches: Sequence[Batch], rows: NDArray[np.intp]) -> Batch:
     return joined(parts)
 
 
-def sample(task: Task) -> tuple[Batch, NDArray[np.intp]]:
-    """Draw the rows on which explanations compete; and their numbers."""
+def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
+    """Draw the rows on which explanations compete, and drop the words that none of them has.
+
+    Returns
+    -------
+    task : Task
+        Of those rows, in one batch.
+    place : (n,) array of int
+        Their numbers.
+    back : (S,) array of int
+        The place of each of its statistics among all.
+    """
     place = drawn(sum(len(batch) for batch in task.batches), SAMPLE)
-    return taken(task.batches, place), place
+    batch = taken(task.batches, place)
+    blocks, back, columns = list(batch.blocks), [], list(task.schema.columns)
+    for at, group in enumerate(task.schema.groups):
+        every = np.arange(group.span.start, group.span.stop)
+        block = blocks[at]
+        if isinstance(block, Words) and len(group.members) == 1:
+            seen = np.flatnonzero(np.bincount(block.matrix.indices, minlength=block.width))
+            column = columns[group.members[0]]
+            words = tuple(column.label(word) for word in seen.tolist())
+            columns[group.members[0]] = replace(column, width=len(seen), words=words)
+            blocks[at] = Words(sparse.csr_array(block.matrix[:, seen]))
+            every = every[seen]
+        back.append(every)
+    small = replace(
+        task, schema=Schema(tuple(columns)), batches=[replace(batch, blocks=tuple(blocks))]
+    )
+    return small, place, np.concatenate(back)

@@ -99,6 +99,7 @@ def naive_bayes(
         rows.schema, sums.reshape(-1, sums.shape[-1]), np.tile(virtual, (len(sums), 1))
     )
     weights = flat.reshape(sums.shape)
+    weights -= weights.mean(axis=1, keepdims=True)
     prior = np.concatenate([mass[None], masses]) + rows.smoothing.classes
     prior = np.log(np.maximum(prior, 1e-300) / prior.sum(axis=1, keepdims=True))
-    return weights - weights.mean(axis=1, keepdims=True), centered(prior)
+    return weights, centered(prior)
