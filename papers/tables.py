@@ -57,6 +57,23 @@ def verdict(printed: float | None, ours: float, near: float) -> str:
     return "**no**, higher" if ours > printed else "**no**, lower"
 
 
+def summary(body: list[list[Any]], method: int, reproduced: int = -1) -> str:
+    """Count by method how many printed numbers were reproduced.
+
+    Examples
+    --------
+    >>> summary([["NB", "yes"], ["NB", "**no**, lower"], ["VB", "-"]], method=0)
+    'Reproduced: NB 1 of 2.'
+    """
+    compared = [(row[method], row[reproduced] == "yes") for row in body if row[reproduced] != "-"]
+    counts = [
+        f"{name} {sum(same for one, same in compared if one == name)} of "
+        f"{sum(one == name for one, _ in compared)}"
+        for name in dict.fromkeys(name for name, _ in compared)
+    ]
+    return f"Reproduced: {'; '.join(counts)}."
+
+
 def write(here: Path, name: str, text: str) -> None:
     """Replace what stands between the markers of that name in the README, and print it."""
     readme = here / "README.md"
@@ -70,12 +87,24 @@ def write(here: Path, name: str, text: str) -> None:
 
 
 def figure(here: Path, name: str, axes: Any) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
     axes.figure.tight_layout()
-    axes.figure.savefig(here / f"{name}.png", dpi=80)
+    axes.figure.savefig(here / f"{name}.png", dpi=110, metadata={"Software": None})
     plt.close(axes.figure)
 
 
-def axes(width: float = 6.0, height: float = 3.6) -> Any:
+def legend(axes: Any) -> None:
+    """Name the lines beside the plot, where they cover nothing."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+
+
+def ticks(axes: Any, values: Any) -> None:
+    """Write the values themselves at the horizontal axis, not powers of ten."""
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+
+
+def axes(width: float = 7.0, height: float = 3.6) -> Any:
     return plt.subplots(figsize=(width, height))[1]
 
 

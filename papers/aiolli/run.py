@@ -56,7 +56,7 @@ def mixture() -> None:
     truth = np.array([-1.5, 1.5])
     x = np.concatenate([rng.normal(mean, 1.0, 300) for mean in truth])[:, None]
     axes, body = tables.axes(), []
-    axes.hist(x[:, 0], bins=40, density=True, color="0.85")
+    axes.hist(x[:, 0], bins=30, density=True, color="0.88", label="600 rows")
     grid = np.linspace(-5, 5, 200)
     for variance in (1.0, 0.1, 1e-6):
         found = GaussianMixtureNB(2, variance=variance, random_state=0).fit(x)
@@ -64,12 +64,14 @@ def mixture() -> None:
         body.append([f"EM, variance {variance:g}", *(f"{mean:.3f}" for mean in means)])
         if variance == 1.0:
             parts = np.exp(-0.5 * (grid[:, None] - means) ** 2) / np.sqrt(2 * np.pi) / 2
-            axes.plot(grid, parts, color="C0")
-            axes.plot(grid, parts.sum(axis=1), color="C1")
+            names = ["first component", "second component"]
+            axes.plot(grid, parts, lw=1.2, label=names)
+            axes.plot(grid, parts.sum(axis=1), color="black", lw=1.2, label="both")
     centers = np.sort(KMeans(2, n_init=5, random_state=0).fit(x).cluster_centers_.ravel())
     body.append(["k-means", *(f"{center:.3f}" for center in centers)])
     body.append(["truth", *(f"{mean:.3f}" for mean in truth)])
     axes.set(xlabel="x", ylabel="density")
+    tables.legend(axes)
     tables.figure(HERE, "mixture", axes)
     tables.write(HERE, "mixture", tables.markdown(["", "first mean", "second mean"], body))
 

@@ -11,7 +11,7 @@ from misnomer.channel import flips, unlabeled
 from misnomer.classifiers.papers import NBCCCN, NBUNL, PUNB
 from misnomer.engines.local import fold
 from misnomer.readers import read
-from misnomer.simulate import BinaryTarget, all_cells
+from misnomer.simulate import BinaryTarget, all_cells, draw_binary_target
 from misnomer.smoothing import none
 from misnomer.solvers.features import contrast, features, pair_sums, pairs_of, products
 from misnomer.solvers.moments import moments, roots
@@ -229,3 +229,17 @@ def test_bad_input_is_explained():
     for nothing in (np.zeros(20, int), np.full(20, np.nan)):
         with pytest.raises(ValueError, match="no row is labeled positive"):
             PUNB().fit(np.random.default_rng(0).normal(size=(20, 3)), nothing)
+
+
+def test_constant_columns_tell_no_classes_apart():
+    with pytest.raises(ValueError, match="no real solution"):
+        NBUNL().fit(np.full((50, 3), 0.1))
+
+
+def test_few_negatives_are_not_taken_for_few_positives():
+    target = draw_binary_target(10, 501)  # P(y = 1) = 0.996: both samples look alike
+    X, true = target.draw(3000, random_state=0)
+    rows = np.concatenate([X[true == 1][:500], X[-500:]])
+    clf = PUNB(families="bernoulli").fit(rows, np.repeat([1, 0], 500))
+    assert abs(clf.class_prior_[1] - target.prior) < 0.1
+    assert len(clf.fit_.details["objectives"]) == 3

@@ -14,13 +14,15 @@ from misnomer.channel import flips, free, identity, uniform
 from misnomer.classifiers.papers import VBNB
 from misnomer.engines.local import fold
 from misnomer.readers import read
-from misnomer.simulate import draw_zeng, make_noisy_labels, matched_target
+from misnomer.simulate import draw_binary_target, draw_zeng, make_noisy_labels, matched_target
 from misnomer.smoothing import additive
 from misnomer.solvers.counts import from_counts
 from misnomer.solvers.dirichlet import expected_channel, prior_counts
 from misnomer.solvers.em import climb
 from misnomer.solvers.task import Task
 from misnomer.solvers.variational import Belief, variational
+from misnomer.solvers.variational_average import average, averages, shares, upright_chance
+from misnomer.stats import Stats
 from misnomer.table import Batch
 
 NOISE = [[0.8, 0.5], [0.2, 0.5]]
@@ -35,7 +37,7 @@ def first_belief(task):
     model, virtual = from_counts(task.schema, task.by_label, task.channel, task.smoothing)
     seen = task.fold(model.expect, task.batches)
     counts = prior_counts(task.channel)
-    return Belief(model, virtual, counts, seen, 1.0).maximise(seen, virtual), virtual
+    return Belief(model, virtual, counts, seen, 2.0).maximise(seen, virtual), virtual
 
 
 @pytest.mark.parametrize("channel", [free(2), flips([0.2, 0.2]), uniform(2)])
@@ -53,8 +55,8 @@ def beta(a, b):
 
 
 def log_known(X, z):
-    """Log P(X, z) exactly, with uniform priors."""
-    total = beta(1 + (z == 0).sum(), 1 + (z == 1).sum()) - beta(1, 1)
+    """Log P(X, z) exactly: Beta(2, 2) for the class prior, uniform ones for the columns."""
+    total = beta(2 + (z == 0).sum(), 2 + (z == 1).sum()) - beta(2, 2)
     for k in (0, 1):
         on = X[z == k].sum(axis=0)
         total += np.sum(beta(1 + on, 1 + (z == k).sum() - on) - beta(1, 1))
@@ -110,7 +112,7 @@ def test_several_starts_and_the_best_is_kept():
     X, true = matched_target(0.9, f_value=0.903).draw(500, random_state=0)
     given = make_noisy_labels(true, NOISE, random_state=1)
     clf = VBNB().fit(X, given)
-    assert len(clf.elbos_) == 3  # two error rates and the closed form
+    assert len(clf.elbos_) == 6  # two error rates, two closed forms, one class or the other
     assert clf.lower_bound_ == clf.elbos_.max()
     assert clf.score(X, true) > 0.87
 
@@ -132,3 +134,39 @@ def test_real_columns_take_the_plug_in():
     X = rng.normal(2.0 * true[:, None], 1.0, size=(600, 3))
     given = np.where(rng.random(600) < 0.25, 1 - true, true)
     assert NoisyLabelNB(solver="variational").fit(X, given).score(X, true) > 0.95  # Bayes: 0.958
+
+
+def test_two_explanations_as_good_as_each_other_are_averaged():
+    X, true = draw_binary_target(10, 93).draw(100, random_state=0)
+    given = make_noisy_labels(true, NOISE, random_state=1)
+    task = task_of(X, given, flips([0.2, 0.2]), max_iter=300)
+    fit = variational(task)
+    (one, *_), bounds = shares(fit.details["elbos"]), fit.details["elbos"]
+    assert bounds.max() == fit.objective
+    assert 0.0 < one < 1.0  # neither end has all of the weight
+    np.testing.assert_allclose(fit.model.channel.matrix.sum(axis=0), 1.0)
+
+
+def test_an_end_with_the_names_exchanged_is_read_the_other_way_round():
+    joint = np.array([[10.0, 90.0], [90.0, 10.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    stats = Stats(joint, np.array([[1.0], [2.0]]))
+    chance = upright_chance(joint[:2])
+    assert chance < 1e-6
+    turned = average([(-3.0, stats, chance)])
+    np.testing.assert_allclose(turned.joint, joint[:, ::-1], atol=1e-3)
+    np.testing.assert_allclose(turned.sums, [[2.0], [1.0]], atol=1e-5)
+
+
+def test_trusted_rows_name_the_classes_so_that_nothing_is_averaged():
+    joint = np.zeros((5, 2))
+    assert averages(flips([0.2, 0.2]), Stats(joint, np.zeros((2, 1))))
+    joint[3, 0] = 1.0
+    assert not averages(flips([0.2, 0.2]), Stats(joint, np.zeros((2, 1))))
+    assert not averages(free(3), Stats(joint, np.zeros((2, 1))))
+
+
+def test_the_chance_that_flip_rates_add_up_to_less_than_one():
+    joint = np.array([[8.0, 3.0], [4.0, 5.0]])
+    rng = np.random.default_rng(0)
+    drawn = rng.beta(5, 3, 200_000) > rng.beta(4, 8, 200_000)
+    assert upright_chance(joint) == pytest.approx(drawn.mean(), abs=0.005)

@@ -111,7 +111,8 @@ class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, given = np.unique(labels[kept], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"The rows show one class only ({self.classes_[0]!r}): give rows of two classes."
+                f"The rows show one class only ({self.classes_.tolist()[0]!r}): "
+                "give rows of two classes."
             )
         prior = (0.5, 0.5) if self.class_prior is None else self.class_prior
         self.class_prior_ = checked_prior(prior)

@@ -111,7 +111,8 @@ def named(y: Any, channel: str | Channel | Any, n: int) -> Naming:
         return Naming(found, _classes(found, channel), channel)
     if len(found) == 1:
         raise ValueError(
-            f"y holds one class only ({found[0]!r}): a classifier needs at least two classes"
+            f"y holds one class only ({found.tolist()[0]!r}): "
+            "a classifier needs at least two classes"
         )
     if len(found) > n:
         raise ValueError(f"y holds {len(found)} classes but X has {n} rows")

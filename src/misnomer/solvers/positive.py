@@ -30,9 +30,10 @@ Array = NDArray[np.float64]
 #: Share of the positives that a two-sample design labels: none, as far as the population goes.
 _OUTSIDE = 1e-12
 _START = 0.1  # EM starts no nearer to a class without rows, which it would never leave
+_SHARES = (0.5, 0.9)  # P(positive) of the further starts of EM
 
 
-def closed_form(task: Task, design: str, margin: float = 0.0) -> Fit:
+def closed_form(task: Task, design: str) -> Fit:
     """Find P(positive) in the population and the columns of both classes: two passes and a look.
 
     Parameters
@@ -42,27 +43,32 @@ def closed_form(task: Task, design: str, margin: float = 0.0) -> Fit:
     design : {"two-sample", "one-sample"}
         The positives are a sample of their own, and the unlabeled rows the population; or the
         population is all rows, some of whose positives were labeled.
-    margin : float
-        Keep P(positive) so far from 0 and 1.
     """
+    sides, share = _closed_form(task, design)
+    return _at(task, design, sides, share, share)
+
+
+def _closed_form(task: Task, design: str) -> tuple[Stats, float]:
     sides = task.fold(lambda batch: tally(batch, _side(batch), 2), task.batches)
     _check(sides, design)
+    return sides, positive_share(task, sides, _population(sides, design), design)
+
+
+def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
+    """Take p as P(positive), and find the columns of the negatives by unmixing."""
     population = _population(sides, design)
-    raw = positive_share(task, sides, population, design)
-    p = float(np.clip(raw, margin, 1 - margin))
     means = np.stack([population.sums[0] / population.rows, sides.sums[1] / sides.mass[1]])
     mean = unmix(means[0], means[1], 1.0, p)  # labeled rows are pure: alpha = 1, beta = p
     mean, moved = project(task.schema, mean, means[0], population.rows)
     prior = np.array([1 - p, p])
     labeled = min(1.0 - 1e-9, sides.mass[1] / max(population.rows * p, 1e-300))
-    share = labeled if design == "one-sample" else _OUTSIDE
+    channel = positive_unlabeled(labeled if design == "one-sample" else _OUTSIDE)
+    channel = replace(channel, classes=task.channel.classes, labels=task.channel.labels)
     virtual = task.smoothing.virtual(task.schema, population, prior[None, :])
     sums = mean * (population.rows * prior)[:, None]
-    channel = positive_unlabeled(share)
-    channel = replace(channel, classes=task.channel.classes, labels=task.channel.labels)
     model = Model(prior, channel, weights_of(task.schema, sums, virtual), task.schema)
     objective = model.log_prior(virtual, task.smoothing.classes)
-    details = {"virtual": virtual, "projection": moved, "closed_form": raw}
+    details = {"virtual": virtual, "projection": moved, "closed_form": share}
     return Fit(model, objective, (objective,), details=details)
 
 
@@ -83,27 +89,34 @@ def positive_share(task: Task, sides: Stats, population: Stats, design: str) -> 
 
 
 def em_from_closed_form(task: Task, design: str) -> Fit:
-    """Run EM from the closed form.
+    """Run EM from the closed form and from two other shares of positives; keep the best end.
 
     The likelihood of a two-sample design is that of a one-sample design whose labeling rate is
-    free, so EM is the same; only then is the prior that of the unlabeled rows.
+    free, so EM is the same; only then is the prior that of the unlabeled rows. Where negatives
+    are rare, both samples look alike, and the closed form may say 0 instead of 1: likelihood
+    tells these ends apart.
     """
     task = bounded(task)
-    start = closed_form(task, design, _START)
-    mass = task.by_label.mass
-    unlabeled = task.whole.rows - mass[1]
+    sides, share = _closed_form(task, design)
+    coded = replace(task, batches=[_coded(batch) for batch in task.batches])
+    shares = dict.fromkeys([float(np.clip(share, _START, 1 - _START)), *_SHARES])
+    fits = [_climb(coded, design, _at(task, design, sides, share, p)) for p in shares]
+    best = max(fits, key=lambda fit: fit.objective)
+    found = np.array([fit.objective for fit in fits])
+    best = replace(best, details={**best.details, "closed_form": share, "objectives": found})
+    return best if design == "one-sample" else replace(best, model=_of_unlabeled(best.model))
+
+
+def _climb(coded: Task, design: str, start: Fit) -> Fit:
+    """Run EM on all rows, whose prior is not that of the unlabeled ones in a two-sample design."""
+    positives, rows = coded.by_label.mass[1], coded.whole.rows
     p = float(start.model.prior[1])
     if design == "two-sample":
-        p = (mass[1] + p * unlabeled) / task.whole.rows
-    labeled = float(np.clip(mass[1] / (task.whole.rows * p), 1e-9, 1 - 1e-9))
+        p = (positives + p * (rows - positives)) / rows
+    labeled = float(np.clip(positives / (rows * p), 1e-9, 1 - 1e-9))
     channel = replace(start.model.channel, matrix=positive_unlabeled(labeled).matrix)
     model = replace(start.model, prior=np.array([1 - p, p]), channel=channel)
-    coded = replace(task, batches=[_coded(batch) for batch in task.batches])
-    fit = climb(coded, model, start.details["virtual"])
-    details = {**fit.details, "closed_form": start.details["closed_form"]}
-    if design == "one-sample":
-        return replace(fit, details=details)
-    return replace(fit, model=_of_unlabeled(fit.model), details=details)
+    return climb(coded, model, start.details["virtual"])
 
 
 def _of_unlabeled(model: Model) -> Model:

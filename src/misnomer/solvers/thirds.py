@@ -24,6 +24,7 @@ from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-12  # a covariance of features of the order of 1 that is none
 _TRIPLED = 48  # features whose triples are formed: those that speak loudest
 
 
@@ -62,7 +63,8 @@ def central(table: Products, owner: NDArray[np.intp]) -> tuple[Array, Array]:
     """Compute the mean of each feature and ``z_ij``; 0 within a column, which says nothing."""
     mean = table.first[0] / table.mass[0]
     second = table.second[0] / table.mass[0] - np.outer(mean, mean)
-    return mean, np.where(owner[:, None] == owner[None, :], 0.0, second)
+    silent = (owner[:, None] == owner[None, :]) | (abs(second) < _ROUNDING)
+    return mean, np.where(silent, 0.0, second)
 
 
 def loadings(second: Array) -> tuple[Array, Array]:

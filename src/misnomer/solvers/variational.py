@@ -1,7 +1,8 @@
 """Variational Bayes: EM that keeps a distribution over the parameters instead of one value.
 
-Priors are Dirichlet: the virtual examples for columns, one row per class for the class prior,
-two rows on the diagonal of the channel and one off it (Beta(1, 2) for a flip rate). With
+Priors are Dirichlet: the virtual examples for columns, two rows per class for the class prior
+(with one, a class of few rows is emptied too easily: factorized posteriors are too sure), two
+rows on the diagonal of the channel and one off it (Beta(1, 2) for a flip rate). With
 ``E log p`` in place of ``log p``, the pass over the rows is that of EM, and
 
     ELBO = sum_i log sum_z exp(E log P(z, x_i, y_i)) - KL(posterior || prior)
@@ -33,15 +34,17 @@ from misnomer.solvers.dirichlet import (
     prior_counts,
 )
 from misnomer.solvers.em import climb
-from misnomer.solvers.moments import moments
 from misnomer.solvers.starts import random_start
 from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.variational_average import average, averages, upright_chance
+from misnomer.solvers.variational_starts import closed_forms, one_class
 from misnomer.stats import Stats
 from misnomer.table import Batch, Group
 
 Array = NDArray[np.float64]
 
 _RATES = (0.1, 0.3)  # error rates of the starts
+_CLASSES = 2.0  # virtual rows of each class, where the smoothing names none
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +121,17 @@ class Belief:
 
 
 def variational(task: Task) -> Fit:
-    """Climb the ELBO from every start and keep the best end; predict with posterior means."""
+    """Climb the ELBO from every start; predict with posterior means.
+
+    The best end is kept; of two classes that only their labels name, the average of all ends.
+    """
     fits = [_climb(task, model, virtual) for model, virtual in _starts(task)]
     best = max(fits, key=lambda fit: fit.objective)
     belief = cast(Belief, best.model)
+    if averages(task.channel, belief.stats):
+        ends = [(fit.objective, cast(Belief, fit.model)) for fit in fits]
+        known = [(bound, end.stats, upright_chance(end.joint)) for bound, end in ends]
+        belief = belief.maximise(average(known), belief.virtual)
     details = {"virtual": belief.virtual, "elbos": np.array([fit.objective for fit in fits])}
     model = replace(belief.model, channel=replace(belief.model.channel, counts=task.channel.counts))
     return replace(best, model=model, details=details)
@@ -129,7 +139,7 @@ def variational(task: Task) -> Fit:
 
 def _climb(task: Task, start: Model, virtual: Array) -> Fit:
     virtual = _positive(task, virtual)
-    classes = task.smoothing.classes or 1.0
+    classes = task.smoothing.classes or _CLASSES
     seen = task.fold(start.expect, task.batches)
     empty = Belief(start, virtual, prior_counts(start.channel), seen, classes)
     belief = empty.maximise(seen, virtual)
@@ -152,19 +162,14 @@ def _positive(task: Task, virtual: Array) -> Array:
 
 
 def _starts(task: Task) -> list[tuple[Model, Array]]:
-    """Naive Bayes seen through two error rates, the closed form for two classes, random rows."""
+    """Naive Bayes seen through two error rates, what two classes allow, random rows."""
     found: list[tuple[Model, Array]] = []
     channel = task.channel
     if channel.n_labels and task.by_label.rows > 0:
         for one in _seen_through(channel):
             found.append(from_counts(task.schema, task.by_label, one, task.smoothing))
         if channel.matrix.shape == (2, 2) and channel.free.all():
-            try:
-                fit = moments(task)
-            except ValueError:  # where the closed form has no answer there is no such start
-                pass
-            else:
-                found.append((fit.model, fit.details["virtual"]))
+            found += closed_forms(task) + one_class(task)
     rng = np.random.default_rng(task.seed)
     while len(found) < task.n_init:
         found.append(random_start(task, rng))

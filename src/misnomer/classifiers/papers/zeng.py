@@ -77,13 +77,15 @@ class VBNB(Preset):
     Parameters
     ----------
     channel, smoothing, families, max_iter, tol, n_init, random_state, n_jobs
-        As in NoisyLabelNB; virtual examples are Dirichlet priors, and ``n_init`` beyond the
-        starts from the labels adds random ones.
+        As in NoisyLabelNB; virtual examples are Dirichlet priors. Two starts come from the
+        labels, for two classes two more from closed forms and two from the belief that one class
+        has all rows; ``n_init`` beyond these adds random ones.
 
     Attributes
     ----------
     elbos_ : array
-        The bound that each start reached; the best was kept (``lower_bound_``).
+        The bound that each start reached. The best was kept (``lower_bound_``); for two classes
+        that only the labels name, the average of all ends, by their bounds.
 
     Examples
     --------
