@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
+from trust_ask import asking
 from trust_methods import METHODS, Run
-from trust_simulations import simulations
+from trust_simulations import coverage, simulations
 from trust_tasks import NOISES, QUICK, TASKS, UNSEEN, features, plant, split, take
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
@@ -35,6 +36,14 @@ def prepared(X, true, noise, seed):
     return run, true[train], true[test], matrix
 
 
+def calibration_error(doubt, wrong, bins=10):
+    """Expected calibration error in points: mean distance of doubt and share of errors by bin."""
+    place = np.minimum((doubt * bins).astype(int), bins - 1)
+    mass = np.bincount(place, minlength=bins)
+    gap = np.bincount(place, doubt, minlength=bins) - np.bincount(place, wrong, minlength=bins)
+    return 100 * float(np.abs(gap).sum() / mass.sum())
+
+
 def measured(run, answer, true, true_test, matrix):
     wrong = run.given != true
     out = {"accuracy": 100 * float((answer.predicted == true_test).mean()), "level": answer.level}
@@ -42,6 +51,7 @@ def measured(run, answer, true, true_test, matrix):
         out["AP"] = 100 * average_precision_score(wrong, answer.doubt)
     if answer.doubt is not None:
         out["rate error"] = 100 * abs(float(answer.doubt.mean()) - wrong.mean())
+        out["ECE"] = calibration_error(answer.doubt, wrong)
     if answer.matrix is not None and answer.matrix.shape == matrix.shape:
         out["matrix error"] = float(np.abs(answer.matrix - matrix).mean())
     if answer.interval is not None:
@@ -87,7 +97,7 @@ def summary(rows):
     by_task = rows.pivot_table(index=["noise", "task"], columns="method", values="accuracy")
     gap = by_task.sub(by_task[PLAIN], axis=0).drop("clean", level=0)
     out["worst vs NB"] = gap.min()
-    for name in ("AP", "matrix error", "rate error"):
+    for name in ("AP", "matrix error", "rate error", "ECE"):
         out[name] = noisy.groupby("method")[name].mean()
     out["false flags, clean"] = clean.groupby("method")["false flags"].mean()
     out["CPU s"] = rows.groupby("method")["CPU s"].mean()
@@ -141,7 +151,7 @@ def levels(rows):
     return out
 
 
-def page(rows, simulated):
+def page(rows, simulated, covered, asked):
     """Write the tables between their marks in docs/trust.md; the words around them stay."""
     unseen = rows[rows["task"].isin(UNSEEN)]
     tables = {
@@ -151,6 +161,8 @@ def page(rows, simulated):
         "worst": markdown(worst(rows), 1),
         "levels": markdown(levels(rows), 1),
         "simulations": markdown(simulated, 1),
+        "coverage": markdown(covered, 1),
+        "asking": markdown(asked, 1),
         "scope": f"{rows['task'].nunique()} tasks, {rows['seed'].nunique()} split(s) each: "
         + ", ".join(sorted(rows["task"].unique())),
     }
@@ -179,10 +191,13 @@ def main():
     print(worst(rows).round(1).to_string())
     print(levels(rows).round(1).to_string())
     if options.repeats:
-        simulated = simulations(3 if options.quick else options.repeats)
-        print(simulated.round(1).to_string())
+        repeats = 3 if options.quick else options.repeats
+        simulated, covered = simulations(repeats), coverage(3 * repeats)
+        asked = asking(1 if options.quick else 3)
+        for one in (simulated, covered, asked):
+            print(one.round(1).to_string())
         if options.write:
-            page(rows, simulated)
+            page(rows, simulated, covered, asked)
 
 
 if __name__ == "__main__":

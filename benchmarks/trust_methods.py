@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from cleanlab.classification import CleanLearning
+from scipy import sparse
 from scipy.optimize import minimize_scalar
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from misnomer import NoisyLabelNB
@@ -148,6 +150,14 @@ def logistic(run):
     return Answer(LogisticRegression(max_iter=200).fit(run.Phi, run.given).predict(run.Phi_test))
 
 
+def boosting(run):
+    dense = run.Phi.toarray() if sparse.issparse(run.Phi) else run.Phi
+    test = run.Phi_test.toarray() if sparse.issparse(run.Phi_test) else run.Phi_test
+    kept = np.argsort(-dense.var(axis=0), kind="stable")[:300]  # of texts, what varies most
+    clf = HistGradientBoostingClassifier(max_iter=50, random_state=0, early_stopping=False)
+    return Answer(clf.fit(dense[:, kept], run.given).predict(test[:, kept]))
+
+
 METHODS = {
     "NoisyLabelNB()": pool,
     "naive Bayes": plain,
@@ -155,4 +165,5 @@ METHODS = {
     "CleanLearning(NB)": lambda run: clean_learning(run, "nb"),
     "CleanLearning(LR)": lambda run: clean_learning(run, "lr"),
     "LogisticRegression": logistic,
+    "HistGradientBoosting": boosting,
 }
