@@ -2,6 +2,7 @@
 
     python -m benchmarks.kernels            # a million rows: some minutes
     python -m benchmarks.kernels --quick    # a tenth of it
+    python -m benchmarks.kernels --write    # and into docs/benchmarks.md
 
 One thread and CPU time, the least of several runs, so that a busy machine distorts little. Both
 sides get the same rows and the same model; what they compute is first checked to be equal.
@@ -18,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,8 @@ import numpy as np
 from benchmarks.kernels_cases import CASES, Case
 from misnomer import kernels
 from misnomer.kernels.reference import softmax
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
@@ -143,34 +146,62 @@ def memory(name: str, n: int) -> None:
     )
 
 
+def processor() -> str:
+    """Name this machine's processor, and how many cores of it there are."""
+    named = [
+        line.split(":", 1)[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith(("model name", "CPU part"))
+    ]
+    return f"{named[0] if named else 'unknown processor'}, {os.cpu_count()} cores"
+
+
+def write(name: str, lines: list[str]) -> None:
+    """Put lines, as they were printed, between their marks in docs/benchmarks.md."""
+    start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
+    before, rest = PAGE.read_text().split(start)
+    body = "\n".join(["```text", *lines, "```"])
+    PAGE.write_text(f"{before}{start}\n{body}\n{end}{rest.split(end)[1]}")
+
+
+def tables(n: int, repeats: int, quick: bool) -> Iterator[str]:
+    """Yield the lines of the three tables as they are measured."""
+    yield f"{n:,} rows, kernels: {kernels.backend()}, {processor()}"
+    head = f"{'CPU milliseconds, one thread':<42}"
+    yield f"\n{head} {'sklearn':>9} {'ours':>9} {'ratio':>8} {'bar':>7}"
+    lines = []
+    for make in CASES.values():
+        case = make(n, fitted=True)
+        check(case)
+        yield from map(str, timings(case, repeats))
+        lines.append(speedup(case, repeats))
+    yield f"\n{'wall milliseconds':<42} {'1 thread':>9} {'2 threads':>9}"
+    yield from lines
+    yield f"\n{'megabytes of an EM pass':<42} {'input':>9} {'sums':>9} {'extra':>8} {'allowed':>8}"
+    for name in CASES:
+        command = [sys.executable, "-m", "benchmarks.kernels", "--memory", name]
+        command += ["--quick"] if quick else []
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        yield done.stdout.rstrip()
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="put them into docs/benchmarks.md")
     parser.add_argument("--memory", choices=sorted(CASES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     n = 100_000 if options.quick else 1_000_000
     if options.memory:
         return memory(options.memory, n)
-    print(f"{n:,} rows, kernels: {kernels.backend()}\n")
-    print(
-        f"{'CPU milliseconds, one thread':<42} {'sklearn':>9} {'ours':>9} {'ratio':>8} {'bar':>7}"
-    )
     lines = []
-    for make in CASES.values():
-        case = make(n, fitted=True)
-        check(case)
-        for timing in timings(case, options.repeats):
-            print(timing, flush=True)
-        lines.append(speedup(case, options.repeats))
-    print(f"\n{'wall milliseconds':<42} {'1 thread':>9} {'2 threads':>9}")
-    print(*lines, sep="\n")
-    print(f"\n{'megabytes of an EM pass':<42} {'input':>9} {'sums':>9} {'extra':>8} {'allowed':>8}")
-    for name in CASES:
-        quick = ["--quick"] if options.quick else []
-        command = [sys.executable, "-m", "benchmarks.kernels", "--memory", name, *quick]
-        subprocess.run(command, check=True)
+    for line in tables(n, options.repeats, options.quick):
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        write(f"kernels {kernels.backend()}", lines)
 
 
 if __name__ == "__main__":

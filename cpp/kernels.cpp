@@ -1,6 +1,5 @@
 #include "kernels.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include "lookups.hpp"
@@ -70,30 +69,38 @@ void mark_present(const Code *codes, Index rows, Index columns, std::uint8_t *se
         for (Index j = 0; j < columns; ++j) seen[j * values + codes[j]] = 1;
 }
 
-// Small values are bits of one word per column, many columns at a time; larger ones are marked
-// one by one.
+// Set the bit of each value of a column, many columns at a time.
+template <class Bits>
+void mark_bits(const std::uint8_t *codes, Index rows, Index columns, Bits *__restrict bits) {
+    for (Index row = 0; row < rows; ++row, codes += columns)
+        for (Index j = 0; j < columns; ++j) bits[j] |= Bits{1} << codes[j];
+}
+
+std::uint8_t all_bits(const std::uint8_t *codes, Index size) {
+    std::uint8_t bits = 0;
+    for (Index i = 0; i < size; ++i) bits |= codes[i];
+    return bits;
+}
+
+// Small values are bits of one word per column, the shorter the word the more columns at a time;
+// larger ones are marked one by one.
 void mark_present8(const std::uint8_t *codes, Index rows, Index columns, std::uint8_t *seen) {
     constexpr Index piece = 1024;
-    std::vector<std::uint64_t> bits(columns);
-    std::vector<std::uint8_t> any(columns);
+    std::vector<std::uint32_t> few(columns);
+    std::vector<std::uint64_t> more(columns);
     for (Index first = 0; first < rows; first += piece) {
         const Index some = rows - first < piece ? rows - first : piece;
-        const std::uint8_t *from = codes + first * columns;
-        std::fill(any.begin(), any.end(), std::uint8_t{0});
-        for (Index row = 0; row < some; ++row)
-            for (Index j = 0; j < columns; ++j) any[j] |= from[row * columns + j];
-        std::uint8_t high = 0;
-        for (const std::uint8_t one : any) high |= one;
-        if (high >= 64) {
+        const std::uint8_t *from = codes + first * columns, high = all_bits(from, some * columns);
+        if (high < 32)
+            mark_bits(from, some, columns, few.data());
+        else if (high < 64)
+            mark_bits(from, some, columns, more.data());
+        else
             mark_present(from, some, columns, seen);
-            continue;
-        }
-        for (Index row = 0; row < some; ++row)
-            for (Index j = 0; j < columns; ++j)
-                bits[j] |= std::uint64_t{1} << from[row * columns + j];
     }
     for (Index j = 0; j < columns; ++j)
-        for (int value = 0; value < 64; ++value) seen[j * 256 + value] |= bits[j] >> value & 1;
+        for (int value = 0; value < 64; ++value)
+            seen[j * 256 + value] |= (more[j] | few[j]) >> value & 1;
 }
 
 }  // namespace

@@ -132,11 +132,69 @@ def test_an_impossible_class_gives_no_nan():
     assert np.isfinite(sums).all() and loglik == 0.0
 
 
-def test_presence_equals_its_definition():
+def compare(blocks, weights, table, codes, weight=None):
+    """Hold every kernel against its definition."""
+    n, close = len(codes), {"rtol": 1e-10, "atol": 1e-10}
+    share = np.random.default_rng(0).random((n, len(weights)))
+    scored = [kernels.scores(blocks, weights, n) for kernels in (compiled, reference)]
+    np.testing.assert_allclose(*scored, **close)
+    added = [kernels.accumulate(blocks, share) for kernels in (compiled, reference)]
+    np.testing.assert_allclose(*added, **close)
+    tallied = [
+        kernels.tally(blocks, codes, len(table), weight) for kernels in (compiled, reference)
+    ]
+    np.testing.assert_allclose(*tallied, **close)
+    both = [
+        kernels.expect(blocks, weights, table, codes, weight) for kernels in (compiled, reference)
+    ]
+    for ours, theirs in zip(*both, strict=True):
+        np.testing.assert_allclose(ours, theirs, **close)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("d", [1, 3, 4, 5, 8, 13])
+@pytest.mark.parametrize("K", [1, 2, 5, 9])
+def test_reals_of_which_none_is_missing(kind, d, K):
+    rng = np.random.default_rng(d)
+    n = 700  # several chunks, the last one short
+    blocks = (Reals(rng.normal(3, 2, (n, d)).astype(kind), rng.normal(3, 1, d)),)
+    table, codes = np.log(rng.dirichlet(np.ones(K), 3)), rng.integers(0, 3, n).astype(np.int32)
+    compare(blocks, rng.normal(0, 0.3, (K, 3 * d)), table, codes, rng.uniform(0, 2, n))
+    blocks[0].values[5, d - 1] = np.nan  # one chunk is not complete
+    compare(blocks, rng.normal(0, 0.3, (K, 3 * d)), table, codes)
+
+
+def test_a_class_ruled_out_by_labels_or_by_values():
+    rng = np.random.default_rng(0)
+    blocks = random_blocks(rng, 500, ["codes8", "float64"])
+    weights = rng.normal(0, 0.3, (5, sum(block.width for block in blocks)))
+    table, codes = np.log(rng.dirichlet(np.ones(5), 4)), rng.integers(0, 4, 500).astype(np.int32)
+    ruled = np.where(rng.random(table.shape) < 0.4, -np.inf, table)
+    ruled[:, 2] = table[:, 2]
+    for ours, theirs in zip(
+        compiled.expect(blocks, weights, ruled, codes, None),
+        reference.expect(blocks, weights, ruled, codes, None),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+    weights[4, : blocks[0].width] = -np.inf
+    only = (blocks[0],)
+    for ours, theirs in zip(
+        compiled.expect(only, weights[:, : only[0].width], table, codes, None),
+        reference.expect(only, weights[:, : only[0].width], table, codes, None),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("most", [10, 40, 200])
+def test_presence_equals_its_definition(most):
     rng = np.random.default_rng(0)
     for kind in (np.uint8, np.uint16):
-        codes = rng.integers(0, 200, (500, 9)).astype(kind)
+        codes = rng.integers(0, most, (2500, 9)).astype(kind)
         np.testing.assert_array_equal(compiled.presence(codes), reference.presence(codes))
+    codes[:, 0] += 30  # columns of other ranges
+    np.testing.assert_array_equal(compiled.presence(codes), reference.presence(codes))
 
 
 CHECK = """

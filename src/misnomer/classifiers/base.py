@@ -18,6 +18,7 @@ from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
 from misnomer.classifiers.choose import solve
+from misnomer.classifiers.sizes import check_size
 from misnomer.engines.local import fold
 from misnomer.evidence import Evidence
 from misnomer.readers import read, read_like
@@ -136,7 +137,8 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._keep(solve(self.solver, task), naming)
         if not self.converged_:
             warnings.warn(
-                f"EM has not converged after {self.n_iter_} passes: raise max_iter or tol",
+                f"{_name(self.solver)} has not converged after {self.n_iter_} passes: "
+                "raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -154,6 +156,7 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         naming = inputs.named(y, self.channel, n)
         given = np.zeros(n, np.int32) if y is None else naming.codes(y, trusted)
         schema, blocks = read(X, self.families)
+        check_size(len(naming.classes), schema.statistics)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         task = Task(
             schema,
@@ -285,3 +288,11 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _name(solver: Any) -> str:
+    """Name what searched; "auto" searches by EM wherever it may stop too early."""
+    named = "em" if solver == "auto" else solver
+    if isinstance(named, str):
+        return f'The solver "{named}"'
+    return f"The solver {getattr(named, '__name__', type(named).__name__)}"

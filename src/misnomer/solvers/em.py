@@ -86,12 +86,29 @@ class _Memory:
         if len(self.inputs) < 2:
             return None
         residual = np.stack(self.outputs, axis=1) - np.stack(self.inputs, axis=1)
+        last = self.outputs[-1]
+        residual = residual / _spread(last)[:, None]
         steps = residual[:, :-1] - residual[:, -1:]
         share = np.linalg.lstsq(steps, -residual[:, -1], rcond=1e-10)[0]
-        last = self.outputs[-1]
         ahead = last + np.stack([b - last for b in self.outputs[:-1]], axis=1) @ share
         self.taken = _shaped(_held(last, ahead), out)
         return self.taken
+
+
+def _spread(sums: Array) -> Array:
+    """Tell in what unit a change of a sum is small: as of a count, ``sqrt(sum)``.
+
+    Without it the most frequent values alone would say where to go. A small sum is no reason to
+    look closer than a thousandth of the mean one.
+
+    Examples
+    --------
+    >>> _spread(np.array([4.0, -9.0, 0.0])).round(3).tolist()
+    [2.0, 3.0, 0.066]
+    """
+    size = np.abs(sums)
+    least = max(1e-3 * float(size.mean()), np.finfo(np.float64).tiny)
+    return np.sqrt(np.maximum(size, least))
 
 
 def _held(last: Array, ahead: Array) -> Array:

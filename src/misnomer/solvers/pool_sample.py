@@ -14,8 +14,8 @@ from misnomer.solvers.pool_rows import joined
 from misnomer.solvers.task import Task
 from misnomer.table import Batch, Schema
 
-MOST_ROWS = 20_000  # up to which every row takes part in every choice
-MOST_CELLS = 40_000_000  # the same for statistics times classes
+MOST_ROWS = 10_000  # up to which every row takes part in every choice
+MOST_CELLS = 10_000_000  # the same for statistics times classes
 SAMPLE = 5_000
 
 
