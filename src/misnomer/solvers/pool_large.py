@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from misnomer import kernels
 from misnomer.channel import fixed
+from misnomer.families.family import LOG_ZERO
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.conditional import Linear, fit_conditional
 from misnomer.solvers.difficulty_fit import DifficultyFit
@@ -146,7 +147,7 @@ def _shared_out(batch: Batch, judge: Judge, fold: int) -> tuple[Array, Array]:
     """Sum the statistics of a batch of one fold by true class, (K, S), and its rows, (K,)."""
     K, bias = len(judge.channel), judge.bias[fold]
     table = bias + np.log(np.maximum(judge.channel, 1e-300))
-    known = np.where(np.eye(K, dtype=bool), 0.0, -np.inf)
+    known = np.where(np.eye(K, dtype=bool), 0.0, LOG_ZERO)
     table = np.concatenate([table, bias[None], known])
     codes = batch.given.astype(np.int32, copy=False)
     weights = np.ascontiguousarray(judge.weights[fold])
