@@ -1,7 +1,8 @@
 """How fast and how small: rows per second and memory, in memory, by batches and on a cluster.
 
-Run as ``python -m benchmarks.scale [sections]``; every figure is a ratio within one run, or comes
-with what it was measured on. Sections: stream, count, memory, cluster, overhead.
+Run as ``python -m benchmarks.scale [sections] [--write]``; every figure is a ratio within one run,
+or comes with what it was measured on. Sections: stream, count, memory, cluster, overhead, wide.
+``--write`` puts the figures into benchmarks/scale.json and the table of docs/scale.md.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
+
+from benchmarks import scale_page
+from benchmarks.scale_texts import PEAK, wide
 
 warnings.simplefilter("ignore")
 CAP = 400 << 20  # bytes that the streaming process may use
@@ -55,6 +59,13 @@ def clock(call) -> tuple[float, object]:
     return time.perf_counter() - begin, result
 
 
+def busy(call) -> tuple[float, object]:
+    """Take the CPU time of this process, all threads: what a busy machine leaves as it is."""
+    begin = time.process_time()
+    result = call()
+    return time.process_time() - begin, result
+
+
 def parts(path: Path, solver: str, passes: int):
     """Understand a file and put it into compact form, each timed."""
     from misnomer import NoisyLabelNB
@@ -86,30 +97,43 @@ def stream(folder: Path) -> dict[str, object]:
         times[name] = min(times.get(name, np.inf), seconds)
     speed = {name: round(n * passes / seconds) for name, seconds in times.items()}
     ratio = times["in memory"] / times["spilled"]
-    return {"rows_per_second": speed, "spilled_of_memory": round(ratio, 2), "bar": 0.6}
+    load = round(os.getloadavg()[0], 1)
+    return {
+        "rows_per_second": speed,
+        "spilled_of_memory": round(ratio, 2),
+        "bar": 0.6,
+        "load": load,
+    }
 
 
 def count(folder: Path) -> dict[str, object]:
-    """A supervised count of fifty columns, against reading the same file."""
+    """A supervised count of fifty columns, against reading the same file, by CPU time."""
     from misnomer.classifiers.streaming import fit_rows
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     n = 500_000
     path = made(folder / "count.parquet", n, categories=40, reals=10)
-    read, table = clock(lambda: pq.read_table(path))
-    csv.write_csv(table, folder / "count.csv")  # type: ignore[arg-type]
-    parse, _ = clock(lambda: csv.read_csv(folder / "count.csv"))
-    out: dict[str, object] = {"bar": "2,000,000 rows/s, or 0.5 of pyarrow"}
-    for name, file, other in (("parquet", path, read), ("csv", folder / "count.csv", parse)):
-        settle, (classifier, terms, _, build) = clock(lambda file=file: parts(file, "counts", 1))
-        encode, rows = clock(lambda build=build: build(1 << 40))
-        fit, _ = clock(lambda c=classifier, t=terms, r=rows: fit_rows(c, t, r))
+    csv.write_csv(pq.read_table(path), folder / "count.csv")
+    load = round(os.getloadavg()[0], 1)
+    out: dict[str, object] = {"bar": "2,000,000 rows/s, or 0.5 of pyarrow", "load": load}
+    for name, file, reader in (
+        ("parquet", path, pq.read_table),
+        ("csv", folder / "count.csv", csv.read_csv),
+    ):
+        runs = []
+        for _ in range(3):  # the best of three: the first one pays for imports and empty caches
+            other, _table = busy(lambda file=file, reader=reader: reader(file))
+            settle, (classifier, terms, _, build) = busy(lambda file=file: parts(file, "counts", 1))
+            encode, rows = busy(lambda build=build: build(1 << 40))
+            fit, _ = busy(lambda c=classifier, t=terms, r=rows: fit_rows(c, t, r))
+            runs.append((other, settle, encode, fit))
+        other, settle, encode, fit = np.array(runs).min(axis=0)
         ours = settle + encode + fit
         out[name] = {
             "rows_per_second": round(n / ours),
             "pyarrow_rows_per_second": round(n / other),
-            "of_pyarrow": round(other / ours, 2),
+            "of_pyarrow": round(float(other / ours), 2),
             "seconds": {"types and columns": round(settle, 2), "codes": round(encode, 2)},
             "count_alone_rows_per_second": round(n / fit),
         }
@@ -121,12 +145,13 @@ def memory(folder: Path) -> dict[str, object]:
     rows = TIMES * CAP // 400  # bytes of a row of 40 reals on disk, about
     path = made(folder / "memory.parquet", rows, categories=0, reals=40)
     script = (
-        "import sys, resource, warnings; warnings.simplefilter('ignore')\n"
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        f"{PEAK}\n"
         "from misnomer import NoisyLabelNB\n"
         "from misnomer.audit.streaming import audit_stream\n"
         "em = NoisyLabelNB(solver='em', max_iter=2, tol=0)\n"
         "audit_stream(sys.argv[1], 'label', classifier=em, memory=int(sys.argv[2]))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
+        "print(peak())\n"
     )
     begin = time.perf_counter()
     done = subprocess.run(
@@ -144,6 +169,7 @@ def memory(folder: Path) -> dict[str, object]:
         "peak_of_cap": round(peak / CAP, 2),
         "bar": 1.2,
         "rows": rows,
+        "load": round(os.getloadavg()[0], 1),
         "seconds": round(time.perf_counter() - begin),
     }
 
@@ -189,12 +215,15 @@ def overhead(folder: Path) -> dict[str, object]:
 
 def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    sections = {f.__name__: f for f in (stream, count, memory, cluster, overhead)}
-    for name in sys.argv[1:] or sections:
+    sections = {f.__name__: f for f in (stream, count, memory, cluster, overhead, wide)}
+    said = [word for word in sys.argv[1:] if word != "--write"]
+    for name in said or sections:
         with tempfile.TemporaryDirectory(prefix="misnomer-scale-") as folder:
             found = sections[name](Path(folder))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         print(json.dumps({name: found, "own_peak_mb": peak}), flush=True)
+        if "--write" in sys.argv:
+            scale_page.write(scale_page.keep({name: found}))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv
 
-from misnomer.readers import lines
+from misnomer.readers import kept, lines
 from misnomer.readers.delimited import typed
 from misnomer.readers.files import read_table
 from misnomer.readers.parts import spelled_out
@@ -29,6 +29,7 @@ def test_text_in_small_blocks_is_text_at_once(tmp_path, monkeypatch):
     csv.write_csv(table(), path)
     want = read_table(path)
     monkeypatch.setattr(lines, "_BLOCK", 2000)
+    monkeypatch.setattr(kept, "_BATCH", 1000)
     got = scan(path)
     assert got.names == want.column_names
     assert len(list(got.batches(got.names))) > 10

@@ -78,6 +78,7 @@ def test_many_rows_are_sampled_but_all_are_judged(tmp_path, monkeypatch):
     module = sys.modules[Collector.__module__]
     monkeypatch.setattr(module, "SAMPLE", 100)
     monkeypatch.setattr(module, "WORST", 10)
+    monkeypatch.setattr(streaming, "HELD", 0)
     monkeypatch.setattr(streaming, "POOLED", 300)
     path, out = tmp_path / "t.parquet", tmp_path / "out"
     every = table(700)
@@ -143,6 +144,47 @@ def test_a_journal_gives_back_what_it_was_given(tmp_path):
     assert Journal(tmp_path / "j", {"a": 1}).wrap(fold)(step, [0.0]).loglik == 3.0
     with pytest.raises(ValueError, match="other data or other options"):
         Journal(tmp_path / "j", {"a": 2})
+
+
+def repeating(n):
+    """Columns that repeat each other: the conditional twin wins, which passes over all rows."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, n)
+    x = z + rng.normal(0, 0.7, n)
+    columns = {f"copy{j}": x + rng.normal(0, 0.05, n) for j in range(6)}
+    columns["other"] = z + rng.normal(0, 1, n)
+    label = np.where(rng.random(n) < 0.1, 1 - z, z)
+    return pa.table({**columns, "label": np.array(["a", "b"])[label]})
+
+
+def test_the_default_goes_on_too(tmp_path, monkeypatch):
+    """The passes over all rows are read back; only the choice on the sample is made anew."""
+    monkeypatch.setattr("misnomer.solvers.pool_sample.MOST_ROWS", 300)
+    path = tmp_path / "t.parquet"
+    pq.write_table(repeating(600), path, row_group_size=100)
+    want = audit_stream(path, "label")
+    asked = []
+
+    def until(most):
+        def counted(step, batches):
+            asked.append(step)
+            if len(asked) > most:
+                raise KeyboardInterrupt
+            return fold(step, batches)
+
+        return counted
+
+    monkeypatch.setattr("misnomer.engines.local.fold", until(4))
+    with pytest.raises(KeyboardInterrupt):
+        audit_stream(path, "label", checkpoint=tmp_path / "j")
+    written = len(list((tmp_path / "j").glob("*.npz")))
+    assert written == 4
+    asked.clear()
+    monkeypatch.setattr("misnomer.engines.local.fold", until(10_000))
+    got = audit_stream(path, "label", checkpoint=tmp_path / "j")
+    np.testing.assert_array_equal(got.posterior, want.posterior)
+    every = len(list((tmp_path / "j").glob("*.npz")))
+    assert len(asked) == every - written > 0
 
 
 SLOW_FIT = """
@@ -216,3 +258,16 @@ def test_memory_stays_under_a_cap_that_the_table_exceeds(tmp_path):
     done = run("batches")
     assert done.stdout.strip() == "1", done.stderr
     assert run("all").returncode != 0
+
+
+def test_the_default_is_the_same_where_it_chooses_on_a_sample(tmp_path):
+    """Over 20,000 rows the solver chooses on some of them and fits all: the same ones, any way."""
+    path = tmp_path / "t.parquet"
+    pq.write_table(table(20_500).drop_columns(["note", "number"]), path, row_group_size=7001)
+    want = audit(path, "label")
+    got = audit_stream(scan(path, rows=999), "label", memory=300 << 20)
+    np.testing.assert_allclose(got.error_probability, want.error_probability, atol=1e-9)
+    np.testing.assert_allclose(got.matrix, want.matrix, atol=1e-9)
+    np.testing.assert_array_equal(got.ranking, want.ranking)
+    assert got.error_rate.low == pytest.approx(want.error_rate.low, rel=1e-9)
+    assert got.verdict.level == want.verdict.level

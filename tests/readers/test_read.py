@@ -126,3 +126,19 @@ def test_duplicate_names_are_refused():
     frame = pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"])
     with pytest.raises(ValueError, match="'a'"):
         read(frame)
+
+
+def test_a_date_is_the_same_number_in_every_unit():
+    from datetime import date, datetime
+
+    from misnomer.readers.columns import days, reals
+
+    when = [date(2024, 2, 29), None, date(1969, 12, 31), date(2250, 1, 1)]
+    want = days(pa.array(when)).to_pylist()
+    assert want == [None if d is None else (d - date(1970, 1, 1)).days for d in when]
+    for kind in [pa.date64(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))]:
+        assert days(pa.array(when).cast(kind)).to_pylist() == want
+    noon = pa.array([datetime(1970, 1, 2, 12), datetime(1969, 12, 31, 12)])
+    assert reals("t", noon.cast(pa.timestamp("ns", "UTC"))).tolist() == [1.5, -0.5]
+    assert days(pa.array([43_200_000], pa.time32("ms"))).to_pylist() == [0.5]
+    assert days(pa.array([86_400], pa.duration("s"))).to_pylist() == [1.0]

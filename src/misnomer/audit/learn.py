@@ -14,6 +14,7 @@ from sklearn.base import clone
 from misnomer.audit.inputs import Inputs, check_column
 from misnomer.audit.intervals import Intervals, intervals
 from misnomer.audit.judge import judged
+from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import Audit, Fitted, doubt, places
 from misnomer.classifiers import labels
@@ -68,7 +69,8 @@ def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
     notes += leaks(classifier.model_.schema, batch, inputs.label, len(classifier.labels_))
     for note in notes:
         warnings.warn(note, stacklevel=4)
-    return _audit(inputs, classifier, batch, trusted, tuple(notes), perf_counter() - started)
+    seconds = perf_counter() - started
+    return with_trusted(_audit(inputs, classifier, batch, trusted, tuple(notes), seconds))
 
 
 def _check_labels(inputs: Inputs) -> None:

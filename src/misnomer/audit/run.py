@@ -107,7 +107,7 @@ def audit(
         from misnomer.audit.known import refuse_large
 
         refuse_large(data, memory, skip_bad, checkpoint, cluster)
-        if knowledge is None:
+        if any(one is not None for one in (annotators, long, noise_groups)):
             from misnomer.audit.several import audit_sources
 
             return audit_sources(
@@ -120,6 +120,7 @@ def audit(
                 families=families,
                 random_state=random_state,
                 classifier=classifier,
+                knowledge=knowledge,
                 ignore=ignore,
                 id=id,
                 trusted=trusted,
@@ -151,8 +152,7 @@ def audit(
     if knowledge is not None:
         from misnomer.audit.known import knowing, noted
 
-        others = any(one is not None for one in (annotators, long, noise_groups))
-        fresh = knowing(fresh, knowledge, inputs.y, others=others)
+        fresh = knowing(fresh, knowledge, inputs.y)
         return noted(learn.learned(inputs, fresh, started), knowledge)
     from misnomer.audit.wide import found_wide
 

@@ -106,7 +106,7 @@ def _notes(found: Collector, terms: Terms, batch: Any, said: list[str]) -> list[
     classifier = found.classifier
     notes = [f"column {name!r} only numbers the rows: it is ignored" for name in terms.numbering]
     notes += [f"left out: {one}" for one in terms.left_out]
-    notes += learn._doubtful_names(classifier.labels_)
+    notes += learn._doubtful(classifier.labels_)
     notes += said
     notes += leaks(classifier.model_.schema, batch, terms.label, len(classifier.labels_))
     if len(batch) < found.n:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.inputs import check_column
-from misnomer.audit.streamed import Collector, StreamedAudit
+from misnomer.audit.streamed import Collector
 from misnomer.audit.streamed_numbers import put_together
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.streaming import compact, fit_rows
@@ -30,6 +30,8 @@ from misnomer.engines.stream import Stream
 from misnomer.readers.parts import spelled_out
 from misnomer.readers.paths import files_of, size_of
 from misnomer.readers.scan import Scan, scan
+from misnomer.solvers.conditional_slope import Slope
+from misnomer.stats import Stats
 from misnomer.table import Fold
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -112,8 +114,10 @@ def audit_stream(
     checkpoint: str | Path | None = None,
     cluster: Any = None,
     rows_to: Callable[[Iterator[pa.Table]], None] | None = None,
-) -> StreamedAudit:
+) -> Any:
     """Audit a file of any size, in bounded memory.
+
+    Returns a `StreamedAudit`; a `WideAudit` where labels and words are too many for dense weights.
 
     Parameters
     ----------
@@ -137,40 +141,75 @@ def audit_stream(
     mapped: Any = map if cluster is None else cluster.map
     found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad, mapped=mapped)
     asked = Asked(label, tuple(ignore), id, trusted, skip_bad)
-    for name in (label, *ignore, *([id] if id else []), *([trusted] if trusted else [])):
-        check_column(name, found.names)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        terms = understand(
-            found,
-            label,
-            classifier,
-            ignore=[*ignore, *([id] if id else [])],
-            trusted=trusted,
-            skip_bad=skip_bad,
-            numbering=True,
-            mapped=mapped,
-        )
+        terms = _understood(found, asked, classifier, mapped)
         fold: Fold[Any] = local.fold if cluster is None else cluster.fold
         if checkpoint is not None:
-            fold = Journal(checkpoint, _about(found, asked, classifier)).wrap(fold)
-        if cluster is None:
-            rows: Any = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
-        else:
-            rows = cluster.keep(terms.batches, found.parts)
-        pa.default_memory_pool().release_unused()
+            about = _about(found, asked, classifier)
+            fold = Journal(checkpoint, about, (Stats, Slope)).wrap(fold)
+        rows = _kept(found, terms, memory, cluster)
+        if cluster is None and _is_wide(terms, classifier):
+            from misnomer.audit.wide_stream import audit_wide_stream
+
+            told: dict[str, Any] = {
+                "notes": [str(one.message) for one in caught],
+                "rows_to": rows_to,
+            }
+            return audit_wide_stream(
+                found, terms, rows, id=id, progress=classifier.progress, started=started, **told
+            )
         fit_rows(classifier, terms, rows, fold)
     classifier.set_params(progress=None)
     if cluster is not None and rows_to is None:
         collector = collected(cluster, found, rows.rows_of_parts, terms, classifier)
     else:
         del rows  # their room is needed
-        collector = Collector(classifier, terms.rows)
-        read = found.batches(found.names, [] if skip_bad else None)
-        tables = judged(read, terms, collector, classifier.fit_.details.get("posterior"))
-        deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
+        collector = _judged_here(found, terms, classifier, rows_to)
     said = [str(one.message) for one in caught]
     return put_together(collector, terms, id, said, perf_counter() - started)
+
+
+def _understood(found: Scan, asked: Asked, classifier: NoisyLabelNB, mapped: Any) -> Terms:
+    """Check what the user said against the columns, and look at all rows once."""
+    named = [one for one in (asked.id, asked.trusted) if one]
+    for name in (asked.label, *asked.ignore, *named):
+        check_column(name, found.names)
+    return understand(
+        found,
+        asked.label,
+        classifier,
+        ignore=[*asked.ignore, *([asked.id] if asked.id else [])],
+        trusted=asked.trusted,
+        skip_bad=asked.skip_bad,
+        numbering=True,
+        mapped=mapped,
+    )
+
+
+def _kept(found: Scan, terms: Terms, memory: str | int, cluster: Any) -> Any:
+    """Put all rows into compact form, here or where they are."""
+    if cluster is not None:
+        return cluster.keep(terms.batches, found.parts)
+    rows = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
+    pa.default_memory_pool().release_unused()
+    return rows
+
+
+def _judged_here(found: Scan, terms: Terms, classifier: NoisyLabelNB, rows_to: Any) -> Collector:
+    """Judge every row with all of its columns, read once more."""
+    collector = Collector(classifier, terms.rows)
+    read = found.batches(found.names, [] if terms.skip_bad else None)
+    tables = judged(read, terms, collector, classifier.fit_.details.get("posterior"))
+    deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
+    return collector
+
+
+def _is_wide(terms: Terms, classifier: NoisyLabelNB) -> bool:
+    from misnomer.audit.wide import _is_default, is_wide
+
+    size = terms.rows, len(terms.naming.labels), terms.schema.statistics
+    return _is_default(classifier) and is_wide(*size)
 
 
 def collected(
@@ -191,7 +230,9 @@ def collected(
         deque(judged(part.batches(names, [] if terms.skip_bad else None), terms, total, share), 0)
         return total
 
-    total = reduce(add, cluster.map(judge_part, list(zip(found.parts, starts, own, strict=True))))
+    total: Collector = reduce(
+        add, cluster.map(judge_part, list(zip(found.parts, starts, own, strict=True)))
+    )
     total.classifier = classifier
     return total
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from sklearn.utils import check_random_state
 from misnomer import kernels
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.choose import _chosen, solve
+from misnomer.classifiers.sizes import check_size
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
@@ -23,7 +23,8 @@ from misnomer.smoothing import resolve
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Fold
 
-POOLED = 200_000  # rows that the pool looks at; of more, so many are drawn at random
+HELD = 1 << 26  # shares, rows times classes, that the pool may hold: half a gigabyte
+POOLED = 200_000  # rows that it looks at where they would be more, drawn at random
 MEMORY = 1 << 30  # bytes of compact rows that stay in memory, unless told otherwise
 
 
@@ -59,37 +60,14 @@ def fit_rows(
     return classifier
 
 
-def check_size(classes: int, statistics: int) -> None:
-    """Refuse a model that this machine cannot hold: its weights and sums are dense.
-
-    Examples
-    --------
-    >>> check_size(5, 1_000)
-    >>> check_size(5_000, 100_000_000)
-    Traceback (most recent call last):
-    ...
-    ValueError: 5,000 classes times 100,000,000 values and words make a model of 4,000 GB ...
-    """
-    try:
-        room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        return
-    need = 8 * classes * statistics
-    if 4 * need > room:  # weights, sums, virtual examples, and what is in between
-        raise ValueError(
-            f"{classes:,} classes times {statistics:,} values and words make a model of "
-            f"{need / 1e9:,.0f} GB (four times that while it is fitted), which does not fit: leave "
-            "out columns with many values, or join rare classes"
-        )
-
-
 def _solved(solver: Any, task: Task, n: int) -> Fit:
-    """Solve the task; the pool, which spells rows out, looks at a sample where they are many.
+    """Solve the task as in memory; the pool, which judges every row, only where that has room.
 
-    Which rows depends on their number and the seed alone: not on batches, parts or memory.
+    Of more rows it looks at a sample, by their number and the seed alone: not by batches, parts or
+    memory.
     """
     pooled = solver == "pool" or (solver == "auto" and _chosen(task, False) == "pool")
-    if not pooled or n <= POOLED:
+    if not pooled or n * task.channel.n_classes <= HELD:
         return solve(solver, task)
     rng = np.random.default_rng(task.seed)
     drawn = np.sort(rng.choice(n, POOLED, replace=False))
@@ -141,7 +119,7 @@ def fit_stream(
     -------
     NoisyLabelNB
         The model that ``fit`` on the whole table gives, to the last digits; where the solver is
-        the pool and there are over 200,000 rows, the model of a random sample of so many.
+        the pool and rows times classes are over 67 million, that of 200,000 rows drawn at random.
     """
     found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad)
     classifier = NoisyLabelNB() if classifier is None else classifier

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from misnomer.audit import Audit, audit, save_audit
+from misnomer.audit import Audit, audit
 from misnomer.audit.known import refuse_large
 from misnomer.cli.large import Large
 from misnomer.cli.large import found as streamed
@@ -59,7 +59,7 @@ def run(
             found = _found(file, wanted, say)
             if out is not None:
                 say(f"writing {out}")
-                written = save_audit(found, out, force=force)
+                written = found.save(out, force=force)
     if quiet:
         return
     if as_json:

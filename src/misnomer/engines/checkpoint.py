@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,15 @@ class Journal:
         Where they are; it is made.
     about : mapping
         What the fit depends on: the files, the options. A journal of something else is refused.
+    kinds : sequence of types
+        The sums that are written down: numbers, and dataclasses of numbers, arrays and tuples of
+        arrays. Others are found again.
     """
 
-    def __init__(self, folder: str | Path, about: dict[str, Any]) -> None:
-        self.folder = Path(folder)
+    def __init__(
+        self, folder: str | Path, about: dict[str, Any], kinds: Sequence[type] = (Stats,)
+    ) -> None:
+        self.folder, self.kinds = Path(folder), {kind.__name__: kind for kind in (float, *kinds)}
         self.folder.mkdir(parents=True, exist_ok=True)
         said = json.dumps(about, sort_keys=True, default=str)
         self._check(hashlib.sha256(said.encode()).hexdigest(), said)
@@ -62,32 +68,60 @@ class Journal:
         def journaled(step: Callable[[Batch], Any], batches: Iterable[Batch]) -> Any:
             file = self.folder / f"{self._asked:06d}.npz"
             self._asked += 1
-            known = _load(file)
+            known = _load(file, self.kinds)
             if known is not None:
                 self.read += 1
                 return known
             total = fold(step, batches)
-            if isinstance(total, Stats):  # other sums are rare, and found again
+            if type(total) in self.kinds.values():
                 _write(file, lambda place: _save(place, total))
             return total
 
         return journaled
 
 
-def _save(place: Path, stats: Stats) -> None:
+def _save(place: Path, total: Any) -> None:
     with place.open("wb") as stream:
-        np.savez(stream, joint=stats.joint, sums=stats.sums, loglik=np.float64(stats.loglik))
+        np.savez(stream, **_taken_apart(total))
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _load(file: Path) -> Stats | None:
+def _taken_apart(total: Any) -> dict[str, Any]:
+    """Name the arrays of a sum; the parts of a tuple are numbered behind a dot."""
+    out: dict[str, Any] = {"": np.array(type(total).__name__)}
+    if isinstance(total, float):
+        return out | {"value": np.float64(total)}
+    for one in fields(total):
+        value = getattr(total, one.name)
+        if isinstance(value, tuple):
+            out |= {f"{one.name}.{i}": part for i, part in enumerate(value)}
+        elif value is not None:
+            out[one.name] = np.asarray(value)
+    return out
+
+
+def _load(file: Path, kinds: Mapping[str, type]) -> Any:
     """Read a sum; None where there is none, or the disk has damaged it."""
     try:
         with np.load(file, allow_pickle=False) as found:
-            return Stats(found["joint"], found["sums"], float(found["loglik"]))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            return _put_together({name: found[name] for name in found.files}, kinds)
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
         return None
+
+
+def _put_together(found: dict[str, Any], kinds: Mapping[str, type]) -> Any:
+    kind = kinds[str(found.pop(""))]
+    if kind is float:
+        return float(found["value"])
+    parts: dict[str, Any] = {}
+    for name, value in found.items():
+        stem, dot, _ = name.partition(".")
+        if dot:
+            parts[stem] = (*parts.get(stem, ()), value)
+        else:
+            parts[name] = value if value.ndim else float(value)
+    return kind(**parts)
 
 
 def _write(file: Path, write: Callable[[Path], Any]) -> None:

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 _END = object()
 
 
-def ahead(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
+def ahead(items: Iterable[Item], depth: int = 1) -> Iterator[Item]:
     """Yield the same items in the same order, up to ``depth`` of them fetched beforehand.
 
     An error is raised where it would have been; whoever stops early stops the thread.

@@ -18,6 +18,7 @@ from misnomer.table import KINDS, Column
 Array = NDArray[np.float64]
 
 FEW = 20  # whole numbers with at most this many distinct values are categories
+_DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
 _MOST_CATEGORIES = 65_535  # more are an identifier or a text, unless the user says otherwise
 _IDENTIFIER_ROWS = 50  # so many rows, each with a value of its own: an identifier
 
@@ -74,10 +75,8 @@ def plain(values: Any) -> pa.Array:
     kind = values.type
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         values = values.cast(pa.string())
-    elif pa.types.is_date32(kind):
-        values = values.cast(pa.int32()).cast(pa.float64())
     elif pa.types.is_temporal(kind):
-        values = values.cast(pa.int64()).cast(pa.float64())
+        values = days(values)
     elif pa.types.is_decimal(kind) or kind == pa.float16():
         values = values.cast(pa.float64())
     if pa.types.is_floating(values.type):
@@ -86,6 +85,31 @@ def plain(values: Any) -> pa.Array:
         blank = pc.equal(pc.utf8_trim_whitespace(values), "")
         values = pc.if_else(blank, pa.scalar(None, pa.string()), values)
     return values
+
+
+def days(values: pa.Array) -> pa.Array:
+    """Count days: of a date since 1970, of a time of day or a duration since its begin.
+
+    A date is the same number whichever unit its column is kept in, to a millionth of a second.
+
+    Examples
+    --------
+    >>> stamps = pa.array([86_400_000_000, None], pa.timestamp("us"))
+    >>> days(stamps).to_pylist(), days(stamps.cast(pa.timestamp("ns"))).to_pylist()
+    ([1.0, None], [1.0, None])
+    """
+    kind = values.type
+    if pa.types.is_date32(kind):
+        return values.cast(pa.int32()).cast(pa.float64())
+    if pa.types.is_date64(kind):
+        return values.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+    if pa.types.is_interval(kind):
+        raise ValueError("intervals of months have no length: turn them into days")
+    unit = kind.unit
+    whole = values.cast(pa.int32() if pa.types.is_time32(kind) else pa.int64()).cast(pa.int64())
+    if unit == "ns":  # beyond 2^53 a double would round
+        whole, unit = pc.divide(whole, 1000), "us"
+    return pc.divide(whole.cast(pa.float64()), _DAY * _PARTS[unit])
 
 
 def _kind(name: str, summary: Summary) -> str:
@@ -167,7 +191,7 @@ def codes(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:
     if values.type != known.type:
         values, known = _alike(values, known)
     found = pc.fill_null(pc.index_in(values, value_set=known, skip_nulls=True), len(known))
-    return found.to_numpy(zero_copy_only=False).astype(code_type(len(known)))
+    return np.asarray(found.to_numpy(zero_copy_only=False), code_type(len(known)))
 
 
 def _by_dictionary(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:
@@ -177,9 +201,13 @@ def _by_dictionary(column: Column, values: Any) -> NDArray[np.unsignedinteger[An
     if isinstance(values, pa.ChunkedArray) or values.indices.null_count == len(values):
         return codes(column, plain(values))
     found = codes(column, values.dictionary)
-    table = np.append(found, found.dtype.type(len(column.categories)))
-    place = pc.fill_null(values.indices.cast(pa.int32()), len(found))
-    return table[place.to_numpy(zero_copy_only=False)]
+    table: NDArray[np.unsignedinteger[Any]] = np.append(
+        found, found.dtype.type(len(column.categories))
+    )
+    place = values.indices
+    if place.null_count:
+        place = pc.fill_null(place.cast(pa.int32()), len(found))
+    return np.asarray(table.take(place.to_numpy(zero_copy_only=False)))
 
 
 def _alike(values: pa.Array, known: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -201,6 +229,10 @@ def flags(column: Column, values: Any) -> tuple[NDArray[np.bool_], NDArray[np.bo
 
 def reals(name: str, values: Any) -> Array:
     """Read numbers, with NaN for what is missing; infinite values are refused."""
+    if values.type == pa.float64():  # nothing to simplify
+        plainly: Array = values.to_numpy(zero_copy_only=False)
+        check_finite(name, plainly)
+        return plainly
     values = plain(values)
     try:
         numbers = values.cast(pa.float64())
@@ -220,11 +252,11 @@ def counts(name: str, values: Any) -> Array:
 
 def check_finite(name: str, values: NDArray[np.floating[Any]]) -> None:
     """Refuse infinite values, naming the first row that has one."""
-    bad = np.flatnonzero(np.isinf(values))
-    if len(bad):
+    bad = np.isinf(values)
+    if bad.any():
         raise ValueError(
-            f"column {name!r} holds an infinite value in row {bad[0]}: replace it by a number, "
-            "or by NaN if it is missing"
+            f"column {name!r} holds an infinite value in row {int(bad.argmax())}: replace it by a "
+            "number, or by NaN if it is missing"
         )
 
 

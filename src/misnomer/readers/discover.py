@@ -139,15 +139,15 @@ def _summary(name: str, values: pa.Array, kind: str, before: Summary | None) -> 
 
 def _of_dictionary(values: pa.DictionaryArray) -> Summary:
     """Summarize a dictionary's values once, and count how often each occurs."""
-    place = pc.drop_null(values.indices).to_numpy(zero_copy_only=False)
-    known = plain(values.dictionary)
+    place = pc.drop_null(values.indices) if values.indices.null_count else values.indices
+    place, known = place.to_numpy(zero_copy_only=False), plain(values.dictionary)
     often = np.bincount(place, minlength=len(known)) * np.asarray(pc.is_valid(known))
     used = known.filter(pa.array(often > 0))
     if not len(used):
         return summarize(pa.nulls(len(values), known.type), words=False)
-    one = summarize(used, words=False)
     if not pa.types.is_string(known.type):
         return summarize(plain(values), words=False)
+    one = summarize(used, words=False, gaps=0)
     gaps = pc.count_substring_regex(used, r"\s+").to_numpy(zero_copy_only=False)
     seen = int(often.sum())
     return replace(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from misnomer.readers.kept import KeptPart, parsed
 from misnomer.readers.lines import LinesPart, TextPart, text_part
 from misnomer.readers.parts import FAULTS, ArrowPart, ParquetPart, Part, complaint
 from misnomer.readers.paths import opened, partition_keys
@@ -16,7 +17,7 @@ from misnomer.readers.settle import TYPES, Guess
 _PIECE = 1 << 25  # bytes of a Parquet file, unpacked, that make a part of their own
 _PARTS = 2_000  # of a table so large that they would be more, parts are larger
 
-_BATCH = 1 << 23  # bytes of a batch, about: wide tables are read fewer rows at a time
+_BATCH = 1 << 22  # bytes of a batch, about: wide tables are read fewer rows at a time
 
 Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Found = tuple[pa.Schema, tuple[Part, ...]]
@@ -114,8 +115,12 @@ def parquet(
 
 
 def _fair(rows: int, schema: pa.Schema) -> int:
-    """Choose how many rows make a batch, eight bytes to a cell."""
-    return min(rows, max(_BATCH // (8 * max(len(schema), 1)), 1_000))
+    """Choose how many rows make a batch: eight bytes to a number, two to a word in a dictionary.
+
+    The words themselves take more, but most are read as dictionaries.
+    """
+    words = sum(pa.types.is_string(one.type) for one in schema)
+    return min(rows, max(_BATCH // max(8 * (len(schema) - words) + 2 * words, 1), 1_000))
 
 
 def _footer(file: str) -> tuple[pa.Schema, list[int]]:
@@ -185,23 +190,36 @@ def text(
     tab = [name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) for name in files[:1]]
     leave = bad is not None
 
-    def look(file: str) -> tuple[TextPart, list[Guess]]:
+    def look(file: str) -> tuple[TextPart, list[Guess], KeptPart | None]:
         part = text_part(file, "\t" if tab[0] else None)
-        return part, part.guesses(None if not leave else [])
+        near = mapped is map and not leave  # what is kept here cannot be read elsewhere
+        once = parsed(part) if near else None
+        return (part, *once) if once else (part, part.guesses([] if leave else None), None)
 
     found = [seen for _, seen in _each(files, bad, look, mapped)]
     first = found[0][0]
-    for part, _ in found[1:]:
+    for part, _, _ in found[1:]:
         if set(part.header) != set(first.header):
             odd = sorted(set(part.header) ^ set(first.header))[0]
             raise ValueError(f"{part.name}: column {odd!r} is not in all of the files")
     kinds, clean = {}, set()
     for name in first.header:
         total = Guess()
-        for part, guesses in found:
+        for part, guesses, _ in found:
             total = total + guesses[part.header.index(name)]
         kinds[name] = total.kind(decimal_comma=first.separator == ";")
         if total.clean:
             clean.add(name)
     schema = pa.schema([pa.field(name, TYPES[kinds[name]]) for name in first.header])
-    return schema, tuple(replace(part, kinds=kinds, clean=frozenset(clean)) for part, _ in found)
+    return schema, tuple(
+        _settled(replace(part, kinds=kinds, clean=frozenset(clean)), kept)
+        for part, _, kept in found
+    )
+
+
+def _settled(part: TextPart, kept: KeptPart | None) -> Part:
+    """Take what was read of a file before, where it is what the columns turned out to be."""
+    if kept is None:
+        return part
+    kept = replace(kept, kinds=part.kinds or {})
+    return kept if kept.holds else part

@@ -115,11 +115,13 @@ class ParquetPart:
                         read_dictionary=self._strings(columns),
                     )
                     count = file.metadata.row_group(group).num_rows
-                    wanted = [c for c in columns if c in file.schema_arrow.names]
+                    there = set(file.schema_arrow.names)
+                    wanted = [c for c in columns if c in there]
                     # Read whole before any of it is used: a damaged group leaves nothing behind.
                     found = list(self._group(file, group, wanted)) if bad is not None else None
                     for batch in found or self._group(file, group, wanted):
                         yield conform(self._keyed(batch), self.schema, columns)
+                pa.default_memory_pool().release_unused()  # else a group's pages stay for good
             except FAULTS as error:
                 what = f"row group {group}" + (f" ({count:,} rows)" if count >= 0 else "")
                 if bad is None:

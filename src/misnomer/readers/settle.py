@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from misnomer.readers.delimited import MISSING
 
-_HEAD = 20  # cells that tell whether a column may hold numbers at all
+HEAD = 20  # cells that tell whether a column may hold numbers at all
 _NOTHING = pa.scalar(None, pa.string())
 
 TYPES = {
@@ -70,7 +70,7 @@ class Guess:
 
     def __add__(self, other: Guess) -> Guess:
         return Guess(
-            (*self.head, *other.head)[:_HEAD],
+            (*self.head, *other.head)[:HEAD],
             self.possible & other.possible,
             self.numbers + other.numbers,
             self.code or other.code,
@@ -80,7 +80,7 @@ class Guess:
     @property
     def hopeless(self) -> bool:
         """Whether it is text, whatever comes."""
-        full = len(self.head) >= _HEAD
+        full = len(self.head) >= HEAD
         return not self.possible or (full and not _plausible(self.head))
 
     def kind(self, *, decimal_comma: bool = False) -> str:
@@ -99,11 +99,11 @@ def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
     trimmed = pc.utf8_trim_whitespace(values)
     clean = pc.sum(pc.binary_length(trimmed)) == pc.sum(pc.binary_length(values))
     trimmed = pc.if_else(pc.equal(trimmed, ""), _NOTHING, trimmed)
-    head = tuple(trimmed.slice(0, _HEAD).to_pylist())
+    head = tuple(trimmed.slice(0, HEAD).to_pylist())
     cells = pc.drop_null(_numbers(trimmed))
     if not len(cells):
         return Guess(head, clean=clean)
-    if not _plausible(head) and (sofar is None or len(sofar.head) < _HEAD):
+    if not _plausible(head) and (sofar is None or len(sofar.head) < HEAD):
         return Guess(head, frozenset(), len(cells))
     left = _ALL if sofar is None else sofar.possible  # what is ruled out is not tried again
     found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and _casts(cells, kind))

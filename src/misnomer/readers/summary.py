@@ -93,7 +93,9 @@ class DriftError(ValueError):
     """Two parts of a column that do not go together."""
 
 
-def summarize(values: pa.Array, *, dated: bool = False, words: bool | None = None) -> Summary:
+def summarize(
+    values: pa.Array, *, dated: bool = False, words: bool | None = None, gaps: int | None = None
+) -> Summary:
     """Summarize a column that was simplified by ``plain``.
 
     Examples
@@ -108,7 +110,8 @@ def summarize(values: pa.Array, *, dated: bool = False, words: bool | None = Non
     text = pa.types.is_string(values.type)
     simple = number or text or pa.types.is_boolean(values.type)
     distinct = pc.drop_null(pc.unique(values)) if simple else None
-    gaps = spaces(values) if text else 0
+    if gaps is None:
+        gaps = spaces(values) if text else 0
     if words is None:
         words = text and seen > 0 and gaps >= 2 * seen
     return Summary(

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from misnomer.reports import sources, wording
+from misnomer.reports import sources, wide, wording
 from misnomer.reports.confusions import Confusion, confusions, same_name, true_given
 from misnomer.reports.suspects import Suspect, suspects
 
@@ -43,8 +43,12 @@ def render(audit: Audit, console: Console | None = None) -> None:
     """
     console = console or Console()
     page = _Page(console)
-    parts = [_verdict(audit, page), _rate(audit, page), _noise(audit, page), _rows(audit, page)]
-    parts[3:3] = sources.tables(audit, page)
+    parts = [_verdict(audit, page), _rate(audit, page)]
+    if hasattr(audit, "posterior"):
+        parts += [_noise(audit, page), *sources.tables(audit, page), _rows(audit, page)]
+    else:  # thousands of labels: no matrix, no explanations
+        many: Any = audit
+        parts += [wide.confusions(many, page), wide.suspects(many, page)]
     for part in parts:
         console.print(part)
         console.print()

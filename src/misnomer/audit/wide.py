@@ -1,0 +1,159 @@
+"""audit() of so many labels and words that classes x words, or rows x classes, is too much."""
+
+from __future__ import annotations
+
+import os
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer.audit.frames import Shape
+from misnomer.audit.inputs import Inputs
+from misnomer.audit.learn import _check_labels, _doubtful
+from misnomer.audit.result import Fitted
+from misnomer.audit.wide_result import WideAudit, wide_verdict
+from misnomer.classifiers import labels
+from misnomer.classifiers.inputs import checked_trusted
+from misnomer.estimate import Estimate, normal_quantile
+from misnomer.kernels.blocks import Block
+from misnomer.readers import read
+from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right, fit_sparse
+from misnomer.solvers.sparse_rows import tokens
+from misnomer.table import Schema
+
+_CELLS = 1 << 27  # classes times statistics: a gigabyte of weights
+_SHARE = 0.5  # of the machine's memory that dense arrays may take
+_COPIES = 4  # weights, sums, virtual examples, and what is in between
+_MANY = 200  # labels from which a frame is looked at
+
+
+def is_wide(rows: int, classes: int, statistics: int) -> bool:
+    """Tell whether dense weights, or a dense share per row and class, would be too large.
+
+    Examples
+    --------
+    >>> is_wide(200_000, 20, 100_000), is_wide(200_000, 5_000, 1_000_000)
+    (False, True)
+    """
+    if classes < _MANY:
+        return False
+    try:
+        room = _SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        room = float("inf")
+    large = 8 * _COPIES * classes * max(statistics, rows, classes) > room
+    return classes * statistics > _CELLS or large
+
+
+def found_wide(inputs: Inputs, classifier: Any, started: float) -> WideAudit | None:
+    """Audit a table that is wide; None where it is not, or where the user said how to fit it."""
+    if not _is_default(classifier):
+        return None
+    gaps = labels.missing(inputs.y)
+    if not has_many(inputs.y[~gaps]):
+        return None
+    _check_labels(inputs)
+    names = labels.distinct(inputs.y, gaps)
+    width = inputs.features.shape[1] if sparse.issparse(inputs.features) else None
+    if width is not None and not is_wide(len(inputs.y), len(names), width):
+        return None
+    schema, blocks = read(inputs.features, classifier.families)
+    if not is_wide(len(inputs.y), len(names), schema.statistics):
+        return None
+    label = labels.encode(inputs.y, names, gaps).astype(np.intp)
+    label[gaps] = -1
+    mask = checked_trusted(inputs.trusted, len(label))
+    notes = (*inputs.notes, *_doubtful(names))
+    return audit_blocks(
+        schema,
+        blocks,
+        label,
+        names,
+        trusted=mask,
+        name=inputs.label,
+        shape=inputs.shape,
+        notes=notes,
+        progress=classifier.progress,
+        started=started,
+    )
+
+
+def has_many(y: NDArray[Any]) -> bool:
+    """Tell whether there are so many different labels that dense arrays may be too large."""
+    if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _MANY:
+        return False
+    found = np.unique(y) if y.dtype.kind in "biufU" else {*y.tolist()}
+    return len(found) >= _MANY
+
+
+def _is_default(classifier: Any) -> bool:
+    """Tell whether nothing was said of channel, smoothing or solver."""
+    said = classifier.get_params()
+    return all(said.get(name) == "auto" for name in ("channel", "smoothing", "solver"))
+
+
+def audit_blocks(
+    schema: Schema,
+    blocks: tuple[Block, ...],
+    label: NDArray[np.intp],
+    names: NDArray[Any],
+    *,
+    trusted: NDArray[np.bool_] | None,
+    name: str,
+    shape: Shape,
+    notes: tuple[str, ...] = (),
+    progress: Any = None,
+    started: float | None = None,
+) -> WideAudit:
+    """Fit compact rows and put the answers together."""
+    started = perf_counter() if started is None else started
+    fit = fit_sparse(tokens(blocks), label, len(names), trusted=trusted, progress=progress)
+    sure = np.zeros(len(label), bool) if trusted is None else trusted & (label >= 0)
+    right = chance_of_right(fit.found, fit.judged.share, label)
+    wrong = np.where(sure | (label < 0), 0.0, np.clip(1.0 - right, 0.0, 1.0))
+    count, labeled = float(wrong.sum()), int((label >= 0).sum())
+    rate = _rate(count / labeled, labeled)
+    ends = min(count, rate.low * labeled), max(count, rate.high * labeled)
+    return WideAudit(
+        error_rate=rate,
+        error_count=Estimate(count, *ends, rate.confidence),
+        verdict=wide_verdict(fit, label),
+        label=name,
+        labels=tuple(names.tolist()),
+        given=label.astype(np.int64),
+        trusted=sure,
+        fit=fit,
+        fitted=_fitted(schema, fit, label, sure, perf_counter() - started),
+        warnings=notes,
+        shape=shape,
+    )
+
+
+def _rate(rate: float, labeled: int) -> Estimate:
+    """Give the rate the interval of a share of so many rows; the model's own error is not in it."""
+    reach = normal_quantile(0.90) * float(np.sqrt(max(rate * (1.0 - rate), 0.0) / labeled))
+    return Estimate(rate, max(rate - reach, 0.0), min(rate + reach, 1.0))
+
+
+def _fitted(
+    schema: Schema, fit: SparseFit, label: NDArray[np.intp], sure: Any, seconds: float
+) -> Fitted:
+    K, M = fit.pairs.labels, fit.found.classes.shape[1]
+    note = (
+        f"{K:,} labels and {schema.statistics:,} words and values are too many for dense weights: "
+        f"sums are kept where something was counted, and of each row the {M} best classes."
+    )
+    return Fitted(
+        families={column.name: column.kind for column in schema.columns},
+        solver="sparse",
+        iterations=fit.judged.passes,
+        seconds=seconds,
+        converged=fit.judged.settled,
+        rows=len(label),
+        labeled=int((label >= 0).sum()),
+        trusted=int(sure.sum()),
+        notes=(note,),
+    )
