@@ -1,156 +1,94 @@
 """Several annotators: the consensus against majority vote, crowd-kit and cleanlab.
 
-    python benchmarks/sources.py [--quick]
+    python benchmarks/sources.py [--quick] [--only crowds] [--peers FILE] [--write]
 
 Simulated crowds (spammers, experts, a pair that copies), every peer's consensus followed by the
-same classifier; the Dawid-Skene fixed point against crowd-kit's; groups; the time of an iteration.
+same classifier; how far P(consensus is wrong) is right; the Dawid-Skene fixed point against
+crowd-kit's; groups; noise planted in real tables; the time of an iteration.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 import warnings
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import sources_tables
+from benchmarks.sources_crowds import A, K, Kept, cleanlab, crowd, listed, peers
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.solvers.sources import SourcesTask, learn_sources, step
 from misnomer.solvers.sources_answers import evidence, first_shares
 from misnomer.sources import from_long
 
-K, A = 5, 50
-OURS = "misnomer, with columns"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "annotators.md"
+OURS, ALONE = "misnomer, with columns", "misnomer, answers only"
 
 
-def pattern(kind):
-    if kind == "drawn":
-        return None
-    table = np.ones((K, K))
-    if kind == "neighbors":
-        table[(np.arange(K) + 1) % K, np.arange(K)] = 4.0
-    np.fill_diagonal(table, 0.0)
-    return table / table.sum(axis=0)
+def cells(quick):
+    """List the crowds: pattern of errors, rows, seed."""
+    for n, seeds in ((300, 1 if quick else 2), (1000, 0 if quick else 1)):
+        for kind in ("neighbors", "even", "drawn"):
+            for seed in range(seeds):
+                yield kind, n, 100 + seed
 
 
-def annotator(rng, usual):
-    """Draw one of 20 % spammers (at random or by habit), 20 % experts, 60 % in between.
-
-    Without a usual pattern every column is drawn for itself: nothing that the method assumes.
-    """
-    if usual is None:
-        right = rng.beta(4, 2, K)
-        off = rng.dirichlet(np.ones(K - 1), K)
-        return np.stack([np.insert((1 - right[z]) * off[z], z, right[z]) for z in range(K)], axis=1)
-    draw = rng.random()
-    if draw < 0.2:
-        habit = np.full(K, 1 / K) if rng.random() < 0.5 else rng.dirichlet(np.full(K, 0.3))
-        return np.tile(habit[:, None], (1, K))
-    expert = draw < 0.4
-    level = rng.uniform(0.88, 0.97) if expert else rng.uniform(0.45, 0.8)
-    out = np.empty((K, K))
-    for z in range(K):
-        own = usual[:, z] if expert else rng.dirichlet(6 * usual[:, z] + 1e-3)
-        right = level if expert else np.clip(level + rng.normal(0, 0.1), 0.1, 0.98)
-        own = np.where(np.arange(K) == z, 0.0, own)
-        out[:, z] = (1 - right) * own / own.sum()
-        out[z, z] = right
-    return out
-
-
-def say(rng, channel, z):
-    steps = channel[:, z].cumsum()
-    return int((rng.random() * steps[-1] >= steps).sum())
-
-
-def crowd(seed, n, kind, *, repeats=1, apart=0.5):
-    """Draw rows, their columns (each ``repeats`` times, with a little noise) and their answers."""
-    rng = np.random.default_rng(seed)
-    z = rng.choice(K, 2 * n, p=rng.dirichlet(np.full(K, 8.0)))
-    channels = [annotator(rng, pattern(kind)) for _ in range(A)]
-    table = np.full((n, A), np.nan)
-    for i in range(n):
-        for a in rng.choice(A, 3, replace=False):
-            table[i, a] = say(rng, channels[a], z[i])
-        if not np.isnan(table[i, 1]):  # annotator 1 copies annotator 0, nine times of ten
-            if np.isnan(table[i, 0]):
-                table[i, 0] = say(rng, channels[0], z[i])
-            table[i, 1] = table[i, 0] if rng.random() < 0.9 else table[i, 1]
-    X = rng.normal(0, apart, (K, 10))[z] + rng.normal(size=(2 * n, 10))
-    X = np.concatenate([X + 0.3 * rng.normal(size=X.shape) * (j > 0) for j in range(repeats)], 1)
-    return X[:n], table, z[:n], X[n:], z[n:]
-
-
-def listed(table):
-    rows, who = np.nonzero(~np.isnan(table))
-    return pd.DataFrame({"task": rows, "worker": who, "label": table[rows, who].astype(int)})
-
-
-def peers(X, table):
-    """Name each peer's consensus."""
-    from cleanlab.multiannotator import get_label_quality_multiannotator, get_majority_vote_label
-    from crowdkit.aggregation import GLAD, MACE, DawidSkene, OneCoinDawidSkene
-
-    said, frame = listed(table), pd.DataFrame(table)
-    vote = np.asarray(get_majority_vote_label(frame)).astype(int)
-    yield "majority vote", vote
-    for peer in (
-        DawidSkene(n_iter=100),
-        OneCoinDawidSkene(n_iter=100),
-        GLAD(n_iter=100),
-        MACE(n_iter=50, random_state=0),
-    ):
-        label = peer.fit_predict(said).reindex(range(len(table))).to_numpy()
-        yield f"crowd-kit {type(peer).__name__}", label
-    chance = cross_val_predict(GaussianNB(), X, vote, cv=5, method="predict_proba")
-    found = get_label_quality_multiannotator(frame, chance, verbose=False)
-    yield "cleanlab, with columns", found["label_quality"]["consensus_label"].to_numpy()
-
-
-def compare(quick):
-    sizes, seeds = ((300,), 1) if quick else ((300, 1000), 2)
-    right = defaultdict(lambda: defaultdict(list))
-    after = defaultdict(lambda: defaultdict(list))
-    for kind in ("neighbors", "even", "drawn"):
-        for n in sizes:
-            for repeats in (1, 4):
-                cell = (kind, n, repeats)
-                for seed in range(seeds):
-                    X, table, z, fresh, truth = crowd(100 + seed, n, kind, repeats=repeats)
-                    named = dict(peers(X, table))
-                    named["misnomer, answers only"] = CrowdNB().fit(None, table).consensus_
-                    own = CrowdNB().fit(X, table)
-                    named[OURS] = own.consensus_
-                    for name, label in named.items():
-                        right[cell][name].append(np.mean(label == z))
-                        score = GaussianNB().fit(X, label).score(fresh, truth)
-                        after[cell][name].append(score)
-                    after[cell]["misnomer's own classifier"].append(
-                        np.mean(own.predict(fresh) == truth)
-                    )
-    frame = shown("Consensus accuracy, % (pattern of errors, rows, repeats of columns)", right)
-    shown("Accuracy on new rows of GaussianNB trained on the consensus, %", after)
+def compare(quick, kept):
+    right, after, claims = (defaultdict(lambda: defaultdict(list)) for _ in range(3))
+    for kind, n, seed in cells(quick):
+        for repeats in (1, 4):
+            cell = (kind, n, repeats)
+            X, table, z, fresh, truth = crowd(seed, n, kind, repeats=repeats)
+            named = dict(peers(table, f"{kind} {n} {seed}", kept))
+            named["cleanlab, with columns"] = cleanlab(X, table, named["majority vote"])
+            fits = {ALONE: CrowdNB().fit(None, table), OURS: CrowdNB().fit(X, table)}
+            for name, fit in fits.items():
+                named[name] = fit.consensus_
+                wrong = np.mean(fit.consensus_ != z)
+                claims[cell][name].append((fit.consensus_error_.mean(), wrong))
+            for name, label in named.items():
+                right[cell][name].append(np.mean(label == z))
+                after[cell][name].append(GaussianNB().fit(X, label).score(fresh, truth))
+            own = np.mean(fits[OURS].predict(fresh) == truth)
+            after[cell]["misnomer's own classifier"].append(own)
+    lines, frame = shown("Consensus right, % (pattern of errors, rows, repeats of columns)", right)
+    yield from lines
     others = frame[[not name.startswith("misnomer") for name in frame.index]]
-    verdict(OURS, frame, others)
-    verdict("misnomer, answers only", frame, others.drop("cleanlab, with columns"))
+    yield verdict(OURS, frame, others)
+    yield verdict(ALONE, frame, others.drop("cleanlab, with columns"))
+    yield "\nP(consensus is wrong), mean claimed / share that is wrong"
+    for name in (ALONE, OURS):
+        pairs = {cell: np.mean(row[name], axis=0) for cell, row in claims.items()}
+        text = ", ".join(f"{said:.3f} / {wrong:.3f}" for said, wrong in pairs.values())
+        said, wrong = np.mean(list(pairs.values()), axis=0)
+        yield f"{name}: {text}; all {said:.3f} / {wrong:.3f}"
+    yield ""
+    yield from shown("Accuracy on new rows of GaussianNB trained on the consensus, %", after)[0]
 
 
 def shown(title, cells):
     frame = pd.DataFrame(
         {cell: {name: 100 * np.mean(v) for name, v in row.items()} for cell, row in cells.items()}
     )
-    print(f"\n{title}\n{frame.assign(mean=frame.mean(axis=1)).round(1).to_string()}")
-    return frame
+    text = frame.assign(mean=frame.mean(axis=1)).round(1).to_string()
+    return [title, *text.splitlines()], frame
 
 
 def verdict(name, frame, others):
     gap = frame.loc[name].mean() - others.mean(axis=1).max()
-    worst = (frame.loc[name] - others.max()).min()
-    print(f"{name} - best peer: mean {gap:+.2f}, worst cell {worst:+.2f} points")
+    below = frame.loc[name] - others.max()
+    return (
+        f"{name} - best peer: mean {gap:+.2f} points, "
+        f"worst cell {below.min():+.2f} ({', '.join(map(str, below.idxmin()))})"
+    )
 
 
 def fixed_point():
@@ -167,8 +105,8 @@ def fixed_point():
     prior = np.log(peer.priors_.reindex(range(K)).to_numpy())
     height = np.logaddexp.reduce(evidence(answers, errors) + prior, axis=1).sum()
     theirs = peer.probas_.sort_index().reindex(columns=range(K)).to_numpy()
-    print(
-        f"\nDawid-Skene fixed point: log likelihood {ours.loglik:.7f}, crowd-kit {height:.7f}, "
+    yield (
+        f"Dawid-Skene fixed point: log likelihood {ours.loglik:.7f}, crowd-kit {height:.7f}, "
         f"difference {ours.loglik - height:.1e} (relative {abs(ours.loglik / height - 1):.1e}); "
         f"posteriors differ by at most {abs(theirs - ours.share).max():.1e}"
     )
@@ -192,22 +130,29 @@ def speed(quick):
         times.append(time.process_time() - start)
     theirs = (times[1] - times[0]) / 2
     answers = from_long(row, who, label)
-    for name, strength in (("Dawid-Skene", 0.0), ("default", 20.0)):
+    for name, strength in (("Dawid-Skene", 0.0), ("default", None)):
         task = SourcesTask(answers, strength=strength)
         fit = step(task, first_shares(answers, classes, 1.0), None, None)
         start = time.process_time()
         for _ in range(3):
             fit = step(task, fit.share, None, fit.characters)
         ours = (time.process_time() - start) / 3
-        print(
+        yield (
             f"{size:,} answers by {people:,}, K = {classes}: crowd-kit {theirs:.2f} s an "
             f"iteration, {name} here {ours:.3f} s: 1/{theirs / ours:.0f}"
         )
+    start = time.process_time()
+    fit = learn_sources(SourcesTask(answers))
+    claimed, wrong = 1 - fit.share.max(axis=1).mean(), np.mean(fit.share.argmax(axis=1) != z)
+    yield (
+        f"the whole search and its draws: {time.process_time() - start:.0f} s; "
+        f"P(consensus is wrong) {claimed:.3f}, wrong {wrong:.3f}"
+    )
 
 
 def groups(quick):
     """Measure false alarms and power of the test that groups differ, and the rates found."""
-    runs, draws = (10, 39) if quick else (100, 99)
+    runs, draws = (10, 39) if quick else (30, 39)
     for differ in (False, True):
         hits, found = 0, []
         for seed in range(runs):
@@ -219,21 +164,48 @@ def groups(quick):
             fit = CrowdNB().fit(X, y, noise_groups=group)
             hits += fit.groups_differ(draws=draws).p_value <= 0.05
             found.append(1 - fit.annotators_.accuracy[np.argsort(fit.annotators_.name)])
-        print(
+        yield (
             f"groups {'differ (.40, .15, .15, .15)' if differ else 'alike (.20)'}: p <= .05 in "
             f"{hits} of {runs}; mean error rates found {np.mean(found, axis=0).round(3).tolist()}"
         )
 
 
+def sections(quick, kept):
+    """Name the parts of the page, and what measures each."""
+    return {
+        "crowds": lambda: compare(quick, kept),
+        "fixed point": fixed_point,
+        "groups": lambda: groups(quick),
+        "tables": lambda: sources_tables.lines(quick),
+        "speed": lambda: speed(quick),
+    }
+
+
+def write(name, lines):
+    """Put lines, as they were printed, between their marks in docs/annotators.md."""
+    start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
+    before, rest = PAGE.read_text().split(start)
+    body = "\n".join(["```text", *lines, "```"])
+    PAGE.write_text(f"{before}{start}\n{body}\n{end}{rest.split(end)[1]}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, one seed")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", action="append", help="a section; repeatable")
+    parser.add_argument("--peers", help="a file that keeps the peers' answers")
+    parser.add_argument("--write", action="store_true", help="put the tables into the page")
+    said = parser.parse_args()
     warnings.simplefilter("ignore")
-    compare(quick)
-    fixed_point()
-    groups(quick)
-    speed(quick)
+    for name, measure in sections(said.quick, Kept(said.peers)).items():
+        if said.only and name not in said.only:
+            continue
+        lines = []
+        for line in measure():
+            print(line, flush=True)
+            lines.append(line)
+        if said.write:
+            write(name, lines)
 
 
 if __name__ == "__main__":

@@ -8,52 +8,18 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from misnomer import audit
 from misnomer.audit import load_audit
 from misnomer.audit.several import plurality
 from misnomer.audit.several_numbers import bounded
-from misnomer.cli import app
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
 from misnomer.sources import from_table
 from tests.audited import check_sums
+from tests.crowds import WHO, cli, crowd, lines_of, sites
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-
-NAMES = np.array(["cat", "dog", "eel"])
-WHO = ["ann", "bob", "cyd", "dee", "eve"]
-
-
-def crowd(n=400, rights=(0.9, 0.85, 0.88, 0.8, 0.45), columns=2, asked=0.75, seed=0):
-    """Three animals, five annotators, the last careless; also the truth."""
-    rng = np.random.default_rng(seed)
-    z = rng.integers(0, 3, n)
-    frame = {f"x{j}": rng.normal(z, 1.0) for j in range(columns)}
-    for name, right in zip(WHO, rights, strict=True):
-        said = NAMES[np.where(rng.random(n) < right, z, (z + rng.integers(1, 3, n)) % 3)]
-        frame[name] = np.where(rng.random(n) < asked, said.astype(object), None)
-    return pd.DataFrame(frame), NAMES[z]
-
-
-def sites(n=900, bad=0.35, seed=0):
-    """Three sites, the last with its own share of wrong labels; also the truth."""
-    rng = np.random.default_rng(seed)
-    z, site = rng.integers(0, 2, n), np.array(["north", "south", "west"])[rng.integers(0, 3, n)]
-    wrong = rng.random(n) < np.where(site == "west", bad, 0.08)
-    names = np.array(["no", "yes"])
-    frame = {f"x{j}": rng.normal(1.5 * z, 1.0) for j in range(4)}
-    return pd.DataFrame({**frame, "site": site, "y": names[z ^ wrong]}), names[z]
-
-
-def lines_of(frame):
-    """The same answers, a line each, in a random order."""
-    long = frame.reset_index(names="item").melt(
-        ["item", "x0", "x1"], WHO, var_name="who", value_name="said"
-    )
-    long["item"] = "r" + long["item"].astype(str)
-    return long.dropna().sample(frac=1, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +77,7 @@ def test_ties_go_to_the_first_annotator():
 
 def test_golden_numbers(asked, grouped):
     got = [asked.error_rate.value, asked.annotators.accuracy[-1], grouped.error_rate.value]
-    np.testing.assert_allclose(got, [0.0698, 0.4217, 0.1784], atol=2e-4)
+    np.testing.assert_allclose(got, [0.0686, 0.4284, 0.1783], atol=2e-4)
 
 
 def test_without_columns():
@@ -124,13 +90,18 @@ def test_without_columns():
     assert set(why.names) <= set(WHO)
 
 
+def _tables(*found):
+    return [one.annotators for one in found]
+
+
 def test_a_line_per_answer_says_the_same(asked):
     lines = lines_of(crowd()[0]).assign(when=lambda f: range(len(f)))
     found = audit(lines, long=("item", "who", "said"))
     check_both(found)
     assert any("'when' differs" in note for note in found.warnings)
-    assert found.annotators.name.tolist() == asked.annotators.name.tolist()
-    np.testing.assert_allclose(found.annotators.accuracy, asked.annotators.accuracy, atol=0.01)
+    one, two = (dict(zip(t.name, t.accuracy, strict=True)) for t in _tables(found, asked))
+    assert one == pytest.approx(two, abs=0.01)  # other lines, other draws
+    assert found.annotators.name[-1] == "eve"
     assert found.error_rate.value == pytest.approx(asked.error_rate.value, abs=0.01)
     assert set(found.data.column_names) == {"item", "x0", "x1"}
 
@@ -230,70 +201,6 @@ def test_intervals_hold_the_rate_and_shrink():
     assert low[1] < low[2] < 0.2 < high[2] < high[1]
 
 
-FRAME = crowd(n=60)[0]
-TWICE = pd.concat([lines_of(FRAME), lines_of(FRAME).head(1).assign(said="newt")])
-SITES = sites(n=60)[0]
-BAD = {
-    "missing column": (FRAME, {"annotators": ["ann", "bop"]}, "did you mean 'bob'"),
-    "one column": (FRAME, {"annotators": ["ann"]}, "with one label per row say label"),
-    "an array": (np.zeros((3, 2)), {"annotators": ["a", "b"]}, "pass a frame or a file"),
-    "no answer": (FRAME.assign(ann=None, bob=None), {"annotators": ["ann", "bob"]}, "no label at"),
-    "label too": (FRAME, {"label": "ann", "annotators": WHO}, "leave label= out"),
-    "twice": (TWICE, {"long": ("item", "who", "said")}, "says both .* about row r"),
-    "two names": (TWICE, {"long": ("item", "who")}, "long= names three columns"),
-    "nobody": (
-        lines_of(FRAME).assign(who=None),
-        {"long": ("item", "who", "said")},
-        "names nobody in column 'who'",
-    ),
-    "no item": (
-        lines_of(FRAME).assign(item=None),
-        {"long": ("item", "who", "said")},
-        "names no row in column 'item'",
-    ),
-    "a group per row": (
-        SITES.assign(site=[f"s{i}" for i in range(60)]),
-        {"label": "y", "noise_groups": "site"},
-        "most rows are a group of its own",
-    ),
-    "one group": (
-        SITES.assign(site="north"),
-        {"label": "y", "noise_groups": "site"},
-        "holds one group only",
-    ),
-    "no group": (
-        SITES.assign(site=["north", None] * 30),
-        {"label": "y", "noise_groups": "site"},
-        "row 1 has a label but no group",
-    ),
-    "unknown class": (
-        SITES,
-        {"label": "y", "knowledge": {"rates": {"maybe": 0.1}}},
-        r"knowledge names the class 'maybe', but the labels are \['no', 'yes'\]",
-    ),
-    "unknown part": (SITES, {"label": "y", "knowledge": {"rate": 0.1}}, "has no part 'rate'"),
-    "knowledge of groups": (
-        SITES,
-        {"label": "y", "noise_groups": "site", "knowledge": {"most": 0.1}},
-        "with one label per row",
-    ),
-    "batches": (FRAME, {"annotators": WHO, "memory": "1GB"}, "need all rows at once"),
-    "all at once": (FRAME, {"annotators": WHO, "noise_groups": "ann"}, "say one of"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_gets_one_clear_sentence(name):
-    data, said, sentence = BAD[name]
-    with pytest.raises(ValueError, match=sentence) as caught:
-        audit(data, **said)
-    assert "\n" not in str(caught.value)
-
-
-def cli(*words):
-    return CliRunner().invoke(app, ["audit", *map(str, words)])
-
-
 def test_the_command_line_with_annotators(tmp_path, asked):
     path, out = tmp_path / "crowd.csv", tmp_path / "out"
     crowd()[0].rename(columns={"bob": "bob, jr"}).to_csv(path, index=False)
@@ -321,24 +228,3 @@ def test_the_command_line_with_lines_groups_and_knowledge(tmp_path):
     done = cli(table, "--label", "y", "--ignore", "site", *known)
     assert done.exit_code == 0
     assert json.loads(done.stdout)["noise_matrix"]["value"][1][1] == pytest.approx(0.9)
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ([], "say --label COLUMN"),
-        (["--annotator-columns", "x0,why"], "there is no column 'why'"),
-        (["--long", "x0,x1"], "--long takes ROW,ANNOTATOR,LABEL"),
-        (["--label", "y", "--known", "yes"], "--known takes CLASS=RATE"),
-        (["--label", "y", "--known", "yes=often"], "--known takes CLASS=RATE"),
-        (["--label", "y", "--never", "yes"], "--never takes GIVEN:TRUE"),
-        (["--label", "y", "--never", "yes:perhaps"], "names the class 'perhaps'"),
-        (["--label", "y", "--at-most", "2"], "must lie between 0 and 1"),
-    ],
-)
-def test_bad_words_get_one_line_and_exit_code_2(tmp_path, words, sentence):
-    path = tmp_path / "t.csv"
-    SITES.to_csv(path, index=False)
-    done = cli(path, *words)
-    assert done.exit_code == 2 and sentence in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.sources import from_long, from_table
@@ -93,6 +94,46 @@ def test_truth_is_taken_as_given(data):
     assert (fit.consensus_[:100] == z[:100]).all()
 
 
+def test_weights_and_knowledge(data):
+    X, table, z, _ = data
+    garbled = table.copy()
+    garbled[200:] = np.where(garbled[200:] == None, None, "owl")  # noqa: E711
+    weight = (np.arange(300) < 200).astype(float)
+    fit = CrowdNB().fit(X, garbled, weight)
+    assert np.mean(fit.consensus_[:200] == z[:200]) > 0.85
+    assert fit.class_prior_[2] < 0.5  # the garbled rows would make it most
+    known = CrowdNB(knowledge={"never": [("cat", "dog")]}).fit(X, table)
+    assert known.channels_[:, 0, 1].max() < 1e-6
+    with pytest.raises(ValueError, match="names the class 'emu'"):
+        CrowdNB(knowledge={"rates": {"emu": 0.1}}).fit(X, table)
+
+
+@pytest.mark.filterwarnings("ignore:the search has not converged")
+def test_one_answer_a_row_and_half_of_them_wrong_is_not_known():
+    rng = np.random.default_rng(0)
+    z = rng.integers(2, size=400)
+    X = rng.normal(0, 1.0, (2, 6))[z] + rng.normal(size=(400, 6))
+    for rate, told in ((0.1, False), (0.5, True)):
+        y = np.where(rng.random(400) < rate, 1 - z, z)
+        said = from_long(np.arange(400), rng.integers(8, size=400), y)
+        notes = CrowdNB().fit(X, answers=said).notes_
+        assert any("neither the rate nor the rows" in note for note in notes) == told
+
+
+#: scikit-learn's checks give one label a row. What cannot hold, and why.
+CANNOT = {
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight two lies in one fold",
+    "check_sample_weight_equivalence_on_sparse_data": "a row of weight two lies in one fold",
+    "check_supervised_y_2d": "y is a table: a column is an annotator, nothing to warn of",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([CrowdNB(max_iter=60, tol=1e-3)], expected_failed_checks=lambda _: CANNOT)
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -106,6 +147,8 @@ def test_truth_is_taken_as_given(data):
         (lambda c, X, Y: c.fit(X, Y[:, 0], noise_groups=np.arange(300)), "a group of its own"),
         (lambda c, X, Y: CrowdNB(annotator="two").fit(X, Y), '"free" or "one"'),
         (lambda c, X, Y: CrowdNB(strength=-1).fit(X, Y), "virtual answers"),
+        (lambda c, X, Y: CrowdNB(strength="much").fit(X, Y), "virtual answers"),
+        (lambda c, X, Y: c.fit(X, Y, np.ones(3)), "sample_weight"),
         (lambda c, X, Y: CrowdNB().fit(None, Y).predict(X), "without columns"),
     ],
 )

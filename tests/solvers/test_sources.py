@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from misnomer.readers import read
-from misnomer.solvers.sources import SourcesTask, climb, learn_sources, step
-from misnomer.solvers.sources_answers import evidence, first_shares, left_out, without_itself
+from misnomer.solvers.sources import SourcesTask, learn_sources, step
+from misnomer.solvers.sources_answers import evidence, first_shares, left_out
 from misnomer.solvers.sources_channels import Characters, characters, one_coin, shrunk
 from misnomer.solvers.sources_groups import groups_differ
 from misnomer.solvers.sources_pairs import colluding
@@ -148,21 +148,6 @@ def test_known_rows_are_known_and_teach():
     assert (fit.share[:300].argmax(axis=1) == z[:300]).all()
     assert fit.share[np.arange(300), z[:300]].min() > 0.999
     assert abs(accuracies(fit.prior, fit.channels) - level).max() < 0.12
-
-
-def test_a_row_is_judged_by_channels_without_it():
-    answers, _, _ = crowd(6, n=30, A=4)
-    fit = climb(SourcesTask(answers), first_shares(answers, 3, 1.0), max_iter=20)
-    centers = fit.characters.centers()
-    change = without_itself(answers, fit.share, fit.channels, centers, 20.0)
-    mine = answers.row == 7
-    others = answers.take(~mine)
-    counts = np.zeros((4, 3, 3))
-    for i, a, y in zip(others.row, others.annotator, others.label, strict=True):
-        counts[a, y] += fit.share[i]
-    fresh = shrunk(counts, centers, 20.0)
-    expected = evidence(answers.take(mine), fresh) - evidence(answers.take(mine), fit.channels)
-    np.testing.assert_allclose(change[7], expected[7], atol=1e-9)
 
 
 def test_one_coin_ties_the_cells():

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from misnomer import channel as channels
 from misnomer.audit import learn, several_inputs
+from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import Audit, Fitted, doubt
 from misnomer.audit.several_inputs import Several
@@ -38,6 +39,7 @@ from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_MANY_ANSWERS = 100  # among so many, a label that was said once is rather a slip than a class
 
 
 def audit_sources(
@@ -51,6 +53,7 @@ def audit_sources(
     families: Any,
     random_state: Any,
     classifier: Any,
+    knowledge: Any = None,
     **where: Any,
 ) -> Audit:
     """Audit rows with several labels, or labels of several groups; arguments as in `audit`."""
@@ -69,7 +72,11 @@ def audit_sources(
     texts = [text] if isinstance(text, str) else list(text)
     if found.features is not None:
         families = learn.with_texts(families, texts, found.features)
-    return learned(found, _prepared(classifier, families, random_state), started)
+    crowd = _prepared(classifier, families, random_state)
+    if knowledge is None:
+        return learned(found, crowd, started)
+    crowd.set_params(knowledge=parts_of(knowledge, found.answers.labels.tolist()))
+    return noted(learned(found, crowd, started), knowledge)
 
 
 def _prepared(classifier: Any, families: Any, random_state: Any) -> CrowdNB:
@@ -107,6 +114,24 @@ def plurality(answers: Answers) -> Ints:
     return given
 
 
+def rare(answers: Answers) -> list[str]:
+    """Name the labels that were said once among many answers: most likely slips of the pen.
+
+    Examples
+    --------
+    >>> from misnomer.sources import from_table
+    >>> rare(from_table([["a", "b"]] * 60 + [["bb", "b"]]))
+    ["the label 'bb' was said once only: correct it if it is no class of its own"]
+    """
+    often = answers.votes().sum(axis=0)
+    if len(answers) < _MANY_ANSWERS:
+        return []
+    return [
+        f"the label {name!r} was said once only: correct it if it is no class of its own"
+        for name in answers.labels[often == 1].tolist()[:5]
+    ]
+
+
 def learned(found: Several, crowd: CrowdNB, started: float) -> Audit:
     """Fit, judge every row, and put the answers together."""
     answers = found.answers
@@ -120,7 +145,7 @@ def learned(found: Several, crowd: CrowdNB, started: float) -> Audit:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         crowd.fit(found.features, answers=answers, truth=truth)
-    notes = [*found.notes, *(str(one.message) for one in caught)]
+    notes = [*found.notes, *rare(answers), *(str(one.message) for one in caught)]
     share = crowd.fit_.share.copy()
     share[trusted] = np.eye(answers.n_labels)[given[trusted]]
     matrix = channels.free(answers.n_labels).refit(joint_of(given, share) + 1e-10)
@@ -130,7 +155,10 @@ def learned(found: Several, crowd: CrowdNB, started: float) -> Audit:
     notes += leaks(classifier.model_.schema, batch, found.label, L)
     for note in notes:
         warnings.warn(note, stacklevel=5)
-    return _audit(found, crowd, classifier, batch, given, trusted, share, tuple(notes), started)
+    all_notes = tuple(notes)
+    return with_trusted(
+        _audit(found, crowd, classifier, batch, given, trusted, share, all_notes, started)
+    )
 
 
 def _classifier(found: Several, crowd: CrowdNB, matrix: channels.Channel) -> NoisyLabelNB:

@@ -10,12 +10,18 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from misnomer.audit.sources import GroupTable
-from misnomer.classifiers.annotators import alone, islands
+from misnomer.classifiers.annotators import (
+    BEYOND,
+    TOO_MANY,
+    alone,
+    islands,
+    share_of_wrong_answers,
+)
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.estimate import Estimate
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.sources_answers import confusions, evidence
-from misnomer.solvers.sources_channels import one_coin, shrunk
+from misnomer.solvers.sources_channels import obeying, one_coin, shrunk
 from misnomer.sources import Answers
 from misnomer.verdict import Verdict
 
@@ -124,10 +130,10 @@ def _drawn(
 
 def _channels(crowd: CrowdNB, counts: Array) -> Array:
     """Estimate the channels as the fit does, everybody's character held."""
+    fit = crowd.fit_
     if crowd.annotator == "one":
-        return one_coin(counts, float(crowd.strength))
-    kinds = crowd.fit_.characters
-    return shrunk(counts, None if kinds is None else kinds.centers(), float(crowd.strength))
+        return obeying(one_coin(counts, fit.strength), crowd.known_)
+    return shrunk(counts, fit.centers, fit.strength, crowd.known_)
 
 
 def _some(answers: Answers, rows: NDArray[np.intp]) -> Answers:
@@ -159,6 +165,9 @@ def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | N
         lost.append("For some class another label is more usual than its own.")
     if tests["answers_per_row"] <= 1 and not tests["trust_in_the_columns"]:
         lost.append("No row has two answers and the columns do not help: nothing shows an error.")
+    if tests["answers_per_row"] <= 1 and tests["share_of_wrong_answers"] >= TOO_MANY:
+        lost.append(BEYOND)
+        doubtful = [one for one in doubtful if one != BEYOND]
     if groups is None and tests["answers_per_row"] < 2.5:
         doubtful.append(
             f"A row has {tests['answers_per_row']:.1f} answers on average: with fewer than three, "
@@ -200,6 +209,7 @@ def _tests(
         "converged": bool(crowd.converged_),
         "answers_per_row": float(asked.mean()),
         "trust_in_the_columns": float(crowd.trust_),
+        "share_of_wrong_answers": share_of_wrong_answers(answers, crowd.fit_),
         "half_interval": (rate.high - rate.low) / 2,
         "diagonal_is_largest": bool((matrix.argmax(axis=0) == range(len(matrix))).all()),
         "share_of_answers_by_the_little_known": float(

@@ -22,6 +22,15 @@ from misnomer.sources import Answers
 
 Array = NDArray[np.float64]
 
+#: With one answer a row, so many errors and classes that overlap look alike. Measured: with half of
+#: the answers wrong the consensus is wrong up to twice as often as it says.
+TOO_MANY = 0.3
+BEYOND = (
+    "No row has two answers and about a third of them or more look wrong: so many errors cannot be "
+    "told from classes that the columns confuse, so neither the rate nor the rows are to be "
+    "believed; ask a second annotator about some rows."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorTable:
@@ -110,6 +119,8 @@ def notes(answers: Answers, fit: SourcesFit) -> tuple[str, ...]:
             "No row has two answers: the annotators are compared through the columns only, so "
             "their error rates rest on the columns telling the classes apart."
         )
+        if share_of_wrong_answers(answers, fit) >= TOO_MANY:
+            out.append(BEYOND)
     elif len(lonely):
         some = ", ".join(str(answers.annotators[a]) for a in lonely[:5])
         who = "annotator" if len(lonely) == 1 else "annotators"
@@ -124,6 +135,12 @@ def notes(answers: Answers, fit: SourcesFit) -> tuple[str, ...]:
             "within a circle, and between circles only through the class shares and the columns."
         )
     return tuple(out)
+
+
+def share_of_wrong_answers(answers: Answers, fit: SourcesFit) -> float:
+    """Estimate which share of all answers is wrong."""
+    right = fit.share[answers.row, answers.label]
+    return float(1.0 - right.mean()) if len(answers) else 0.0
 
 
 def alone(answers: Answers) -> NDArray[np.intp]:

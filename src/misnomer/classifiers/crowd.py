@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from misnomer.classifiers import inputs
+from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.annotators import notes, table_of
+from misnomer.knowledge import Knowledge, channel_of
 from misnomer.readers import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers import sources_groups, sources_pairs, sources_worth
 from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
-from misnomer.solvers.sources_channels import STRENGTH
 from misnomer.sources import Answers, absent, from_groups, from_table
 from misnomer.table import Batch
 
@@ -31,20 +31,23 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Finds the true class of every row together with P(label | true class) of every annotator.
     Annotators with few answers are held to what is typical of the crowd. The columns join in as
     far as they help to predict the answers; without columns and with ``strength=0`` this is the
-    method of Dawid and Skene. Rows all count alike: there is no ``sample_weight``.
+    method of Dawid and Skene.
 
     Parameters
     ----------
     annotator : {"free", "one"}
         What is learned of each annotator: all confusions, or one rate of being right.
-    strength : float
-        Virtual answers per class that hold an annotator to its character; 0 for none.
+    strength : "auto" or float
+        Virtual answers per class that hold an annotator to its character; 0 for none, "auto" for
+        as many as the answers make likely.
+    knowledge : Knowledge or mapping, optional
+        What is known of the errors beforehand, of everybody alike: rates, never, most...
     smoothing, families
         Of the columns, as in ``NoisyLabelNB``.
     max_iter, tol : int, float
         Stop after so many passes, or when posteriors change less than ``tol`` on average.
     random_state : int
-        The seed of the folds by which rows are scored.
+        The seed of the folds by which rows are scored, and of the draws.
 
     Attributes
     ----------
@@ -74,7 +77,8 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         annotator: str = "free",
-        strength: float = STRENGTH,
+        strength: str | float = "auto",
+        knowledge: Knowledge | Mapping[str, Any] | None = None,
         smoothing: str | float | Smoothing = "auto",
         families: str | Mapping[Any, str] = "auto",
         max_iter: int = 300,
@@ -83,6 +87,7 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.annotator = annotator
         self.strength = strength
+        self.knowledge = knowledge
         self.smoothing = smoothing
         self.families = families
         self.max_iter = max_iter
@@ -92,7 +97,8 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         X: Any,
-        Y: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
         *,
         answers: Answers | None = None,
         noise_groups: Any = None,
@@ -104,10 +110,13 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array, sparse matrix, data frame or None, (n, d)
             The rows' columns; None to use the answers alone.
-        Y : (n, A) table, or (n,) labels with ``noise_groups``
-            A column per annotator; a missing cell was not asked.
+        y : (n, A) table, or (n,) labels
+            A column per annotator; a missing cell was not asked. One label a row is a single
+            annotator, or with ``noise_groups`` one per group.
+        sample_weight : array (n,), optional
+            How much each row counts while learning; a row of weight zero is only judged.
         answers : Answers, optional
-            The same as a sparse list, in place of Y.
+            The same as a sparse list, in place of y.
         noise_groups : array (n,), optional
             The group of each row; each group errs in its own way.
         truth : array (n,), optional
@@ -118,18 +127,25 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : CrowdNB
             The fitted classifier.
         """
-        said = _answers(Y, answers, noise_groups)
-        self._check(said)
         schema, batch = None, None
         if X is not None:
             X = inputs.checked_table(self, X, reset=True)
+        said = _answers(y, answers, noise_groups)
+        self._check(said)
+        if X is not None:
             if X.shape[0] != said.n_rows:
                 raise ValueError(f"X has {X.shape[0]} rows but the answers are of {said.n_rows}")
             schema, blocks = read(X, self.families)
             batch = Batch(blocks, np.full(said.n_rows, said.n_labels, np.int32))
+        weight = inputs.checked_weights(sample_weight, np.empty((said.n_rows, 1)))
+        self.known_ = None
+        if self.knowledge is not None:
+            self.known_ = channel_of(self.knowledge, said.labels.tolist())
+        strength = None if isinstance(self.strength, str) else float(self.strength)
         task = SourcesTask(
-            said, schema, batch, _truth(truth, said), self.annotator, float(self.strength),
-            resolve(self.smoothing), self.max_iter, self.tol, self.random_state,
+            said, schema, batch, _truth(truth, said), self.annotator, strength,
+            resolve(self.smoothing), self.max_iter, self.tol, self.random_state, weight,
+            self.known_,
         )  # fmt: skip
         self._keep(said, learn_sources(task))
         return self
@@ -137,8 +153,9 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check(self, said: Answers) -> None:
         if self.annotator not in ("free", "one"):
             raise ValueError(f'annotator must be "free" or "one", not {self.annotator!r}')
-        if not self.strength >= 0:
-            raise ValueError(f"strength is a number of virtual answers, not {self.strength}")
+        held = self.strength
+        if held != "auto" if isinstance(held, str) else not held >= 0:
+            raise ValueError(f'strength is "auto" or a number of virtual answers, not {held!r}')
         if said.n_labels < 2:
             what = "no answer at all" if not len(said) else f"one class only ({said.labels[0]!s})"
             raise ValueError(f"the answers hold {what}: a classifier needs at least two classes")
@@ -170,7 +187,8 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Name the most probable true class of new rows."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def ask_next(self, n: int = 10, *, each: int | None = None) -> list[sources_worth.Question]:
         """List the n questions (row, annotator) whose answer should tell most, in bits.
@@ -203,15 +221,24 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _answers(Y: Any, answers: Answers | None, noise_groups: Any) -> Answers:
-    """Take the answers in whichever form they came."""
+def _answers(y: Any, answers: Answers | None, noise_groups: Any) -> Answers:
+    """Take the answers in whichever form they came; one label a row is one annotator's."""
     if answers is not None:
-        if Y is not None:
-            raise ValueError("give the labels as Y or as answers, not both")
+        if y is not None:
+            raise ValueError("give the labels as y or as answers, not both")
         return answers
-    if Y is None:
-        raise ValueError("CrowdNB requires y to be passed: a table of labels, or answers=")
-    return from_table(Y) if noise_groups is None else from_groups(Y, noise_groups)
+    if y is None:
+        raise ValueError(
+            "CrowdNB requires y to be passed, but the target y is None: "
+            "give a table of labels, or answers="
+        )
+    if noise_groups is not None:
+        return from_groups(y, noise_groups)
+    if hasattr(y, "columns") or np.asarray(y, dtype=object).ndim != 1:
+        return from_table(y)
+    y = labels.column(y)
+    labels.distinct(y, labels.missing(y))  # refuses numbers that are no classes
+    return from_groups(y, np.zeros(len(y), np.int64))
 
 
 def _truth(truth: Any, said: Answers) -> NDArray[np.int32] | None:

@@ -20,18 +20,20 @@ from misnomer.solvers.sources_answers import (
     confusions,
     evidence,
     first_shares,
+    known,
     left_out,
-    without_itself,
 )
 from misnomer.solvers.sources_channels import (
     STRENGTH,
     Characters,
     characters,
     first_characters,
+    obeying,
     one_coin,
     shrunk,
 )
 from misnomer.solvers.sources_columns import Columns, columns_of, trust
+from misnomer.solvers.sources_draws import Question, Rescore, averaged
 from misnomer.sources import Answers
 from misnomer.table import Batch, Schema
 
@@ -39,7 +41,6 @@ Array = NDArray[np.float64]
 
 _HOLD = 0.8  # how far the first guess holds to a row's only answer
 _ROUNDS = 60  # of new tables for the columns
-_LAST = 3  # rounds of judging rows by channels that did not learn from them
 _GATE = 2.0  # standard errors that the columns must gain in predicting the answers
 
 
@@ -57,12 +58,17 @@ class SourcesTask:
         The true class of the rows where it is known, -1 elsewhere.
     shape : {"free", "one"}
         A cell per label and class for each annotator, or one rate of being right.
-    strength : float
-        Virtual answers per true class that hold an annotator to its character; 0 for none.
+    strength : float or None
+        Virtual answers per true class that hold an annotator to its character; 0 for none, None
+        for as many as the answers make likely.
     smoothing : Smoothing
         Virtual examples of the columns.
     max_iter, tol, seed
-        When to stop (mean change of a row's posterior), and the seed of the folds.
+        When to stop (mean change of a row's posterior), and the seed of folds and draws.
+    weight : (n,) array, optional
+        How much each row counts.
+    knowledge : Channel, optional
+        What is known beforehand of everybody's errors.
     """
 
     answers: Answers
@@ -70,11 +76,22 @@ class SourcesTask:
     batch: Batch | None = None
     truth: NDArray[np.int32] | None = None
     shape: str = "free"
-    strength: float = STRENGTH
+    strength: float | None = None
     smoothing: Smoothing = field(default_factory=automatic)
     max_iter: int = 300
     tol: float = 1e-5
     seed: int = 0
+    weight: Array | None = None
+    knowledge: channel.Channel | None = None
+
+    @property
+    def held(self) -> float:
+        """How many virtual answers hold an annotator while the search climbs."""
+        return STRENGTH if self.strength is None else self.strength
+
+    def weighed(self, share: Array) -> Array:
+        """Let each row count by its weight, (n, K)."""
+        return share if self.weight is None else share * self.weight[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +116,14 @@ class SourcesFit:
         Sum over rows of log P(columns, answers), columns up to a constant.
     passes, converged
         How long it took, and whether it ended by itself.
+    scores : (n, K) array or None
+        The columns' evidence as it entered the log joint.
+    centers : (A, L, K) array or None
+        The annotators' characters, spelled out as channels.
+    strength : float
+        The virtual answers per class that held everybody to them.
+    rescore : callable or None
+        Makes the columns' evidence anew from other shares; held while learning only.
     """
 
     share: Array
@@ -111,19 +136,32 @@ class SourcesFit:
     trust: float = 0.0
     model: Model | None = None
     characters: Characters | None = None
+    scores: Array | None = None
+    centers: Array | None = None
+    strength: float = 0.0
+    rescore: Rescore | None = None
 
 
 def learn_sources(task: SourcesTask) -> SourcesFit:
-    """Learn, then judge every row by channels that did not learn from it."""
+    """Learn, then judge every row by the mean over many plausible channels."""
     fit = _learned(task)
     if fit.characters is None:
-        return fit
-    centers, share, total = fit.characters.centers(), fit.share, fit.total
-    for _ in range(_LAST):
-        change = without_itself(task.answers, share, fit.channels, centers, task.strength)
-        total = known(fit.total + change, task.truth)
-        share = softmax(total)[0]
-    return replace(fit, share=share, total=total)
+        return replace(fit, strength=task.held)
+    question = Question(
+        task.answers, fit.scores, task.truth, task.weight, task.strength, task.knowledge,
+        fit.rescore,
+    )  # fmt: skip
+    found = averaged(question, fit.share, fit.characters, task.seed)
+    return replace(
+        fit,
+        share=found.share,
+        total=np.log(np.maximum(found.share, 1e-300)),
+        prior=found.prior,
+        channels=found.channels,
+        centers=found.centers,
+        strength=found.strength,
+        rescore=None,
+    )
 
 
 def _learned(task: SourcesTask) -> SourcesFit:
@@ -132,14 +170,14 @@ def _learned(task: SourcesTask) -> SourcesFit:
     They help if they predict the answers better, each from the rest of its row, by two standard
     errors. Where no row has two answers, the columns are all there is.
     """
-    share = first_shares(task.answers, task.answers.n_labels, _HOLD if task.strength else 1.0)
+    share = first_shares(task.answers, task.answers.n_labels, _HOLD if task.held else 1.0)
     overlap = bool((task.answers.asked > 1).any())
     alone = climb(task, share, max_iter=task.max_iter if overlap else 1)
     if task.schema is None or task.batch is None or not task.schema.statistics:
         return alone
-    columns = columns_of(task.schema, task.batch, task.seed)
+    columns = columns_of(task.schema, task.batch, task.seed, task.weight)
     joined = climb_with(task, columns, alone)
-    if overlap and not predicts_better(task.answers, joined, alone):
+    if overlap and not predicts_better(task, joined, alone):
         virtual = columns.virtual(alone.share, task.smoothing)
         return replace(alone, model=_model(task, columns, alone, virtual, joined.trust))
     return joined
@@ -170,10 +208,10 @@ def step(
     task: SourcesTask, share: Array, scores: Array | None, kinds: Characters | None
 ) -> SourcesFit:
     """Take one step of EM: prior and channels from the shares, then the shares from those."""
-    counts = confusions(task.answers, share)
+    counts = confusions(task.answers, task.weighed(share))
     channels, kinds = _channels(task, counts, kinds)
-    virtual = task.smoothing.classes if task.strength else 0.0
-    mass = share.sum(axis=0) + virtual
+    virtual = task.smoothing.classes if task.held else 0.0
+    mass = task.weighed(share).sum(axis=0) + virtual
     prior = mass / mass.sum()
     total = evidence(task.answers, channels) + np.log(np.maximum(prior, 1e-10))
     if scores is not None:
@@ -189,22 +227,11 @@ def _channels(
     task: SourcesTask, counts: Array, kinds: Characters | None
 ) -> tuple[Array, Characters | None]:
     if task.shape == "one":
-        return one_coin(counts, task.strength), None
-    if not task.strength:
-        return shrunk(counts, None, 0.0), None
+        return obeying(one_coin(counts, task.held), task.knowledge), None
+    if not task.held:
+        return shrunk(counts, None, 0.0, task.knowledge), None
     kinds = characters(counts, first_characters(counts) if kinds is None else kinds)
-    return shrunk(counts, kinds.centers(), task.strength), kinds
-
-
-def known(total: Array, truth: NDArray[np.int32] | None) -> Array:
-    """Leave the rows whose true class is known no other class."""
-    if truth is None or not (truth >= 0).any():
-        return total
-    sure = np.flatnonzero(truth >= 0)
-    out = total.copy()
-    out[sure] = -1e3
-    out[sure, truth[sure]] = total[sure, truth[sure]].clip(min=-500.0)
-    return out
+    return shrunk(counts, kinds.centers(), task.held, task.knowledge), kinds
 
 
 def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> SourcesFit:
@@ -218,14 +245,21 @@ def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> Source
         scores = columns.scores(fit.share * said, virtual)
         base = evidence(task.answers, fit.channels) + np.log(np.maximum(fit.prior, 1e-10))
         if turn < 10:  # then it holds still, so that the shares can
-            factor = trust(task.answers, known(base, task.truth), scores, fit.channels)
+            factor = trust(task.answers, known(base, task.truth), scores, fit.channels, task.weight)
         fit = climb(task, fit.share, scores=factor * scores, max_iter=3, kinds=fit.characters)
         passes += fit.passes
         if float(abs(fit.share - before).sum(axis=1).mean()) <= 30 * task.tol:
             converged = True
             break
-    model = _model(task, columns, fit, virtual, factor)
-    return replace(fit, passes=passes, converged=converged, trust=factor, model=model)
+    model, used = _model(task, columns, fit, virtual, factor), factor * scores
+
+    def rescore(share: Array) -> Array:
+        return factor * columns.scores(share * said, virtual)
+
+    return replace(
+        fit, passes=passes, converged=converged, trust=factor, model=model, scores=used,
+        rescore=rescore,
+    )  # fmt: skip
 
 
 def named_by_somebody(answers: Answers) -> Array:
@@ -245,16 +279,19 @@ def _model(
     """Build the classifier of new rows: tables of all rows, the columns' evidence tempered."""
     said = named_by_somebody(task.answers)
     weights = weights_of(columns.schema, np.sum(columns.sums(fit.share * said), axis=0), virtual)
-    counts = confusions(task.answers, fit.share).sum(axis=0)
+    counts = confusions(task.answers, task.weighed(fit.share)).sum(axis=0)
     pooled = channel.free(len(fit.prior)).refit(counts + 1e-10)
     return Model(fit.prior, pooled, factor * weights, columns.schema)
 
 
-def predicts_better(answers: Answers, new: SourcesFit, old: SourcesFit) -> bool:
+def predicts_better(task: SourcesTask, new: SourcesFit, old: SourcesFit) -> bool:
     """Tell whether one fit predicts the answers better than another, row by row, by two errors."""
+    answers = task.answers
     gains = np.log(np.maximum(left_out(answers, new.total, new.channels)[1], 1e-12)) - np.log(
         np.maximum(left_out(answers, old.total, old.channels)[1], 1e-12)
     )
+    if task.weight is not None:
+        gains = gains * task.weight[answers.row]
     by_row = np.bincount(answers.row, gains, minlength=answers.n_rows)[answers.asked > 0]
     error = by_row.std() * np.sqrt(len(by_row))
     return bool(by_row.sum() > _GATE * error)

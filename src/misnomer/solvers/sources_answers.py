@@ -76,23 +76,12 @@ def first_shares(answers: Answers, n_classes: int, hold: float) -> Array:
     return np.where(total == 1, hold * share + (1.0 - hold) * open_row, share)
 
 
-def without_itself(
-    answers: Answers, share: Array, channels: Array, centers: Array, strength: float
-) -> Array:
-    """Change each row's evidence to channels that did not learn from the row, (n, K).
-
-    Its own share leaves the counts: ``(count - share + strength center) / (their sum over y)``.
-    A row judged by channels that contain it agrees with itself, and its doubt comes out too low.
-    """
-    K = share.shape[1]
-    counts = confusions(answers, share)
-    total = counts.sum(axis=1)
-    mass = (counts + strength * centers).reshape(-1, K)
-    out = np.zeros_like(share)
-    for at in range(0, len(answers), _CHUNK):
-        piece = slice(at, at + _CHUNK)
-        code, row, who = answers.code[piece], answers.row[piece], answers.annotator[piece]
-        left = np.maximum(mass[code] - share[row], 1e-10)
-        fresh = left / np.maximum(total[who] - share[row] + strength, 1e-10)
-        np.add.at(out, row, np.log(fresh) - np.log(channels.reshape(-1, K)[code]))
+def known(total: Array, truth: NDArray[np.int32] | None) -> Array:
+    """Leave the rows whose true class is known no other class."""
+    if truth is None or not (truth >= 0).any():
+        return total
+    sure = np.flatnonzero(truth >= 0)
+    out = total.copy()
+    out[sure] = -1e3
+    out[sure, truth[sure]] = total[sure, truth[sure]].clip(min=-500.0)
     return out

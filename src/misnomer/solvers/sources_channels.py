@@ -13,18 +13,19 @@ habit (what is said without looking) the annotator's own. The cells are then
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.channel import Channel
+
 Array = NDArray[np.float64]
 
-#: Virtual answers per true class that hold an annotator to its character. Measured on simulated
-#: crowds the consensus is flat between 10 and 100; the likelihood of left-out answers cannot
-#: choose it (an answer shapes the channels of its row's other annotators, so it favors too few).
+#: Virtual answers per true class that hold an annotator to its character while the search climbs;
+#: the draws that follow (``sources_draws``) choose the number by its likelihood.
 STRENGTH = 20.0
-_FIRST = np.array([0.7, 0.2, 0.1])  # knows, slips, guesses: one virtual answer per annotator
+FIRST = np.array([0.7, 0.2, 0.1])  # knows, slips, guesses: one virtual answer per annotator
 _SHARES = 2.0  # virtual answers about an annotator's shares, at the crowd's
 _HABITS = 1.0  # virtual answers about an annotator's habit, at the crowd's
 _PATTERN = 0.1  # virtual answers in every cell of the crowd's pattern
@@ -60,7 +61,7 @@ def first_characters(counts: Array) -> Characters:
     """Begin with everybody alike: knowing seven times of ten, with the crowd's habits."""
     said = counts.sum(axis=(0, 2)) + _PATTERN
     habit = np.tile(said / said.sum(), (len(counts), 1))
-    shares = np.tile(_FIRST, (len(counts), 1))
+    shares = np.tile(FIRST, (len(counts), 1))
     return Characters(shares, habit, crowd_pattern(counts))
 
 
@@ -92,7 +93,7 @@ def characters(counts: Array, before: Characters) -> Characters:
         ],
         axis=1,
     )
-    mean = part.sum(axis=0) + len(part) * _FIRST
+    mean = part.sum(axis=0) + len(part) * FIRST
     mean /= mean.sum()
     shares = part + _SHARES * mean
     said = counts.sum(axis=(0, 2)) + _PATTERN
@@ -104,7 +105,9 @@ def characters(counts: Array, before: Characters) -> Characters:
     )
 
 
-def shrunk(counts: Array, centers: Array | None, strength: float) -> Array:
+def shrunk(
+    counts: Array, centers: Array | None, strength: float, rule: Channel | None = None
+) -> Array:
     """Turn expected counts into channels, ``strength`` virtual answers at the centers included.
 
     Without virtual answers this is the M-step of Dawid and Skene.
@@ -117,11 +120,29 @@ def shrunk(counts: Array, centers: Array | None, strength: float) -> Array:
     >>> shrunk(counts, np.full((1, 2, 2), 0.5), 4.0).round(6).tolist()
     [[[0.625, 0.25], [0.375, 0.75]]]
     """
-    if centers is None or not strength:
-        mass = np.maximum(counts, _TINY)
-    else:
-        mass = np.maximum(counts + strength * centers, _TINY)
-    return mass / mass.sum(axis=1, keepdims=True)
+    mass = counts if centers is None or not strength else counts + strength * centers
+    if rule is not None:
+        mass = mass + rule.counts
+    mass = np.maximum(mass, _TINY)
+    return obeying(mass / mass.sum(axis=1, keepdims=True), rule)
+
+
+def obeying(channels: Array, rule: Channel | None) -> Array:
+    """Hold everybody's channel to what is known beforehand, (A, L, K); what is open keeps its odds.
+
+    Examples
+    --------
+    >>> from misnomer.knowledge import Knowledge
+    >>> rule = Knowledge(rates={"a": 0.2}, most={"b": 0.1}).channel(["a", "b"])
+    >>> obeying(np.array([[[0.9, 0.4], [0.1, 0.6]]]), rule).round(6).tolist()
+    [[[0.8, 0.1], [0.2, 0.9]]]
+    """
+    if rule is None:
+        return channels
+    plain = replace(rule, counts=np.zeros_like(rule.matrix))
+    held = np.stack([plain.refit(one).matrix for one in channels])
+    held = np.maximum(held, _TINY)
+    return np.asarray(held / held.sum(axis=1, keepdims=True))
 
 
 def one_coin(counts: Array, strength: float) -> Array:

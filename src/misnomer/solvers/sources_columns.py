@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,9 @@ class Columns:
     places: tuple[NDArray[np.intp], ...]
 
     def sums(self, share: Array) -> list[Array]:
-        """Share the rows of each fold out over the classes, (K, S) each."""
+        """Share the rows of each fold out over the classes by their weights, (K, S) each."""
         return [
-            kernels.accumulate(part.blocks, share[place])
+            kernels.accumulate(part.blocks, _weighed(share[place], part.weight))
             for part, place in zip(self.parts, self.places, strict=True)
         ]
 
@@ -77,14 +77,21 @@ class Columns:
         return smoothing.virtual(self.schema, by_label, reverse)
 
 
-def columns_of(schema: Schema, batch: Batch, seed: int) -> Columns:
+def _weighed(share: Array, weight: Array | None) -> Array:
+    return share if weight is None else share * weight[:, None]
+
+
+def columns_of(schema: Schema, batch: Batch, seed: int, weight: Array | None = None) -> Columns:
     """Deal the rows out to the folds at random."""
+    batch = replace(batch, weight=weight)
     order = np.random.default_rng(seed).permutation(len(batch))
     places = tuple(np.sort(part) for part in np.array_split(order, min(_FOLDS, len(batch))))
     return Columns(schema, tuple(batch.take(place) for place in places), places)
 
 
-def trust(answers: Answers, base: Array, scores: Array, channels: Array) -> float:
+def trust(
+    answers: Answers, base: Array, scores: Array, channels: Array, weight: Array | None = None
+) -> float:
     """Find how far the columns can be trusted: a factor of at most one on their evidence.
 
     The factor that predicts every answer best from the rest of its row, columns included
@@ -98,12 +105,15 @@ def trust(answers: Answers, base: Array, scores: Array, channels: Array) -> floa
         The log joint of the rows without their columns.
     scores : (n, K) array
         The columns' evidence, from tables that do not contain the row.
+    weight : (n,) array, optional
+        How much each row counts.
     """
+    mass = 1.0 if weight is None else weight[answers.row]
 
     def cost(log_factor: float) -> float:
         chance = left_out(answers, base + np.exp(log_factor) * scores, channels)[1]
         pull = (log_factor - np.log(_TRUST)) ** 2 / (2 * _SPREAD**2)
-        return pull - float(np.log(np.maximum(chance, 1e-300)).sum())
+        return pull - float((mass * np.log(np.maximum(chance, 1e-300))).sum())
 
     found = minimize_scalar(cost, bounds=(np.log(_LEAST), 0.0), options={"xatol": 0.02})
     return float(np.exp(found.x))

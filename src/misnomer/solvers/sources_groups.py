@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.solvers.sources import SourcesFit
-from misnomer.solvers.sources_answers import evidence
 from misnomer.sources import Answers
 
 Array = NDArray[np.float64]
@@ -58,8 +57,8 @@ def groups_differ(
     if len(one) > _ROWS:
         one = np.sort(rng.choice(one, _ROWS, replace=False))
     row, group, label = answers.row[one], answers.annotator[one], answers.label[one]
-    scores = (fit.total - evidence(answers, fit.channels))[row]  # prior and columns only
-    likely = np.exp(scores - np.log(fit.prior) - scores.max(axis=1, keepdims=True))
+    scores = np.zeros((len(row), len(fit.prior))) if fit.scores is None else fit.scores[row]
+    likely = np.exp(scores - scores.max(axis=1, keepdims=True))
     G, L = answers.n_annotators, answers.n_labels
     gain, shares, pooled = _gain(likely, group, label, G, L, None)
     steps = (shares[group] * likely) @ pooled[0].T
