@@ -83,7 +83,7 @@ def _strings(opened: Open, name: str, names: list[str], separator: str) -> pa.Ta
     with opened() as stream:
         try:
             return arrow_csv.read_csv(
-                stream,
+                _native(stream),
                 arrow_csv.ReadOptions(
                     column_names=names, skip_rows_after_names=1, block_size=_BLOCK
                 ),
@@ -100,6 +100,16 @@ def _strings(opened: Open, name: str, names: list[str], separator: str) -> pa.Ta
             if fault is None and _only_header(opened, separator):
                 return pa.table({one: pa.array([], pa.string()) for one in names})
             raise ValueError(fault or f"{name}: this is not a table of separated cells") from None
+
+
+def _native(stream: BinaryIO) -> pa.NativeFile:
+    """Give Arrow a file without Python in it: its threads may outlive the interpreter.
+
+    One that still holds a Python object when the interpreter ends brings the process down.
+    """
+    if isinstance(stream, io.BufferedReader) and isinstance(stream.name, str):
+        return pa.OSFile(stream.name, "rb")
+    return pa.BufferReader(stream.read())
 
 
 def _complaint(opened: Open, name: str, separator: str) -> str | None:
