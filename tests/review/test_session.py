@@ -239,3 +239,9 @@ def test_when_to_stop():
     assert unchecked.sample is None and unchecked.best is unchecked.model
     assert "check 7 more random rows" in advice(unchecked, np.full(20, 0.02), 1000).sentence
     assert advice(unchecked, np.zeros(0), 1000).stop
+
+
+def test_before_any_decision_the_page_says_what_the_audit_says(truth):
+    found, claimed = truth.progress().left.model, truth.audit.error_count
+    assert found.value == pytest.approx(claimed.value, rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((claimed.low, claimed.high), rel=1e-6)

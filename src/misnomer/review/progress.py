@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.estimate import Estimate
 from misnomer.review.decisions import Decision
 from misnomer.review.estimate import Advice, Bins, Left, Reviewed, advice, left
 from misnomer.review.ranking import Ranking
@@ -49,11 +50,19 @@ def progress_of(
     now: Ranking,
     summary: tuple[Bins, Bins],
     coming: Array,
+    claimed: Estimate,
 ) -> Progress:
-    """Count the decisions, and estimate the errors among the rows that are left."""
+    """Count the decisions, and estimate the errors among the rows that are left.
+
+    Before the first decision that is what the audit ``claimed``.
+    """
     sure = [one for one in standing if one.action != "unsure"]
     labeled = len(summary[0]) + len(summary[1])
     found = left(reviewed(standing, first, now, summary))
+    if not standing:
+        value = found.model.value
+        low, high = min(claimed.low, value), max(claimed.high, value)
+        found = replace(found, model=Estimate(value, low, high, claimed.confidence))
     return Progress(
         decided=len(standing),
         unsure=len(standing) - len(sure),

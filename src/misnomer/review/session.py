@@ -218,7 +218,8 @@ class Review:
         """Count, and estimate what remains."""
         standing = self.decisions.standing()
         coming = self.ranking.wrong[self.rows("probability", EVERYTHING, limit=20)]
-        return progress_of(standing, self.first, self.ranking, self._open, coming)
+        claimed = self.audit.error_count
+        return progress_of(standing, self.first, self.ranking, self._open, coming, claimed)
 
     def count(self, wanted: Filter) -> int:
         """Count the rows that pass a filter; of those already counted, not again."""

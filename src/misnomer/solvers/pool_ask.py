@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MOST = 12
+_LEAST = 1e-6  # nats
 
 
 def information(shares: Sequence[Array], weight: Array) -> Array:
@@ -35,10 +36,13 @@ def _entropy(share: Array) -> Array:
 
 
 def most_telling(told: Array, allowed: NDArray[np.bool_], place: NDArray[np.intp]) -> list[int]:
-    """Name the places of the rows that tell most, each once."""
-    order = np.argsort(np.where(allowed, -told, np.inf), kind="stable")
-    out: list[int] = []
-    for row in order[: 4 * MOST]:
-        if allowed[row] and told[row] > 1e-6 and int(place[row]) not in out:
-            out.append(int(place[row]))
-    return out[:MOST]
+    """Draw the places of rows that tell much, each once: the more a row tells, the sooner.
+
+    The very first ones would be alike, and a second row of a kind tells little; a draw (always the
+    same one) is spread over all that is open.
+    """
+    open_rows = np.flatnonzero(allowed & (told > _LEAST))
+    luck = np.random.default_rng(0).exponential(size=len(told))[open_rows]
+    order = open_rows[np.argsort(luck / told[open_rows], kind="stable")]
+    places = list(dict.fromkeys(place[order].tolist()))
+    return places[:MOST]
