@@ -241,7 +241,7 @@ def test_when_to_stop():
     assert advice(unchecked, np.zeros(0), 1000).stop
 
 
-def test_before_any_decision_the_page_says_what_the_audit_says(truth):
-    found, claimed = truth.progress().left.model, truth.audit.error_count
+def test_before_any_decision_the_page_says_what_the_audit_says(review):
+    found, claimed = review.progress().left.model, review.audit.error_count
     assert found.value == pytest.approx(claimed.value, rel=1e-6)
     assert (found.low, found.high) == pytest.approx((claimed.low, claimed.high), rel=1e-6)
