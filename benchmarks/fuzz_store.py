@@ -1,6 +1,6 @@
 """Throw bytes at the loader until it misbehaves.
 
-    python tests/fuzz_store.py -max_total_time=180
+    python benchmarks/fuzz_store.py -max_total_time=180
 
 Needs atheris. Half of the inputs are files as they come; the other half are sealed again after
 their description or an array was changed, so that the checks behind the seal are reached as well.
