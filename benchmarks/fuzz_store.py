@@ -40,7 +40,8 @@ def sealed(data):
         size = arrays[name].size
         flat = [data.ConsumeRegularFloat() for _ in range(min(size, 8))]
         flat += [0.0] * data.ConsumeIntInRange(0, 3)
-        arrays[name] = np.array(flat, data.PickValueInList(["f8", "f4", "i4", "u1"]))
+        with np.errstate(all="ignore"):
+            arrays[name] = np.array(flat).astype(data.PickValueInList(["f8", "f4", "i4", "u1"]))
         return pack("model", arrays, ABOUT)
     about = json.loads(changed(TEXT, data))
     return pack("model", arrays, about if isinstance(about, dict) else {"": about})
@@ -52,7 +53,8 @@ def once(raw):
     try:
         whole = sealed(data) if data.ConsumeBool() else data.ConsumeBytes(len(raw))
         loaded = model_from(whole, "file")
-        loaded.predict_proba(X)
+        with np.errstate(all="ignore"):
+            loaded.predict_proba(X)
     except ValueError:
         pass
 
