@@ -182,7 +182,7 @@ def cluster(folder: Path) -> dict[str, object]:
     from misnomer.engines.dask import Cluster
     from misnomer.readers.scan import scan
 
-    n, passes = 4_000_000, 5
+    n, passes = 4_000_000, 10
     path = made(folder / "cluster.parquet", n, categories=40, reals=10)
     seconds = {}
     for workers in (1, 2):
@@ -193,7 +193,7 @@ def cluster(folder: Path) -> dict[str, object]:
             kept = found.keep(terms.batches, table.parts)
             seconds[workers] = min(
                 clock(lambda c=classifier, t=terms, k=kept, f=found: fit_rows(c, t, k, f.fold))[0]
-                for _ in range(2)
+                for _ in range(4)
             )
     speed = {w: round(n * passes / s) for w, s in seconds.items()}
     gain = seconds[1] / seconds[2]
