@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from copy import copy
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from misnomer.audit.explanation import Explanation, explained
 from misnomer.audit.result import places
+from misnomer.estimate import Estimate
 from misnomer.readers import read_like
 from misnomer.review import index
 from misnomer.review.ranking import Ranking
@@ -50,6 +52,8 @@ class LargeRows:
         self.label, self.labels, self.classes = sample.label, sample.labels, sample.classes
         self.verdict, self.fitted, self.origin = sample.verdict, sample.fitted, sample.origin
         self.classifier, self.id = sample.classifier, sample.shape.id
+        said = json.loads((folder / "audit.json").read_text())["error_count"]
+        self.error_count = Estimate(said["value"], said["low"], said["high"], said["confidence"])
         self.data = pa.table({})  # never all of it
         self.metadata = pq.ParquetFile(self.path).metadata
         names = self.metadata.schema.to_arrow_schema().names[_OWN:]
