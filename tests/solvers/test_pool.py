@@ -303,6 +303,14 @@ def test_many_rows_get_the_same_answer_from_any_batches(monkeypatch, twin):
     )
 
 
+def test_many_rows_are_counted_by_their_labels_alone_where_refits_are_off(monkeypatch):
+    X, given, _ = clouds(2500, wrong=0.3)
+    monkeypatch.setattr(pool_sample, "MOST_ROWS", 2000)
+    monkeypatch.setattr(pool_sample, "SAMPLE", 700)
+    made = Pool(twin=False, refit=False)(task_of(X, given, 3)).details["candidates"]
+    assert [name for name, _, _ in made] == ["given"]
+
+
 def test_a_judge_gives_rows_the_doubt_of_the_definition():
     rng = np.random.default_rng(0)
     X, given, _ = clouds(60, wrong=0.3)

@@ -88,7 +88,7 @@ class Pool:
         answer = average(found)
         looked = look(found, answer, self.difficulty).fit
         case = Case(found, answer, looked)
-        found, answer, judge = refit_all(task, found, looked, back, smoothing)
+        found, answer, judge = refit_all(task, found, looked, back, smoothing, refit=self.refit)
         note(found.best)
         parts = [judge.posterior(batch, start) for start, batch in numbered(task.batches)]
         return fit_of(task, found, answer, case, np.concatenate(parts), note.values)

@@ -68,22 +68,25 @@ def refit_all(
     looked: DifficultyFit,
     back: NDArray[np.intp],
     smoothing: Smoothing,
+    *,
+    refit: bool = True,
 ) -> tuple[Field, Average, Judge]:
     """Fit the best explanation of a sample to all rows: counts, twin, channel.
 
-    Rows are counted by their labels, then by what that says of them, as long as it explains the
-    labels better. Where errors strike rows that are hard to tell, rows are judged without a
-    channel. ``back`` is the place of the statistics of the sample among all.
+    Rows are counted by their labels, then (``refit``) by what that says of them, as long as it
+    explains the labels better. Where errors strike rows that are hard to tell, rows are judged
+    without a channel. ``back`` is the place of the statistics of the sample among all.
     """
     best, n = found.best, sum(len(batch) for batch in task.batches)
     place = drawn(n, THIN)
     rows = _thin(task, taken(task.batches, place), smoothing, place)
     twin = None if best.twin is None else _twin_weights(task, found, best, back, n)
     plain = counted = _counted(task, rows, None)
-    ended = _ended(replace(found, rows=rows), counted, twin, best, "given")
-    for _ in range(_ROUNDS):
+    found = replace(found, rows=rows)
+    ended = _ended(found, counted, twin, best, "given")
+    for _ in range(_ROUNDS if refit else 0):
         counted = _counted(task, rows, ended[2])
-        again = _ended(replace(found, rows=rows), counted, twin, ended[0].best, "full")
+        again = _ended(found, counted, twin, ended[0].best, "full")
         gain = ended[0].best.objective - again[0].best.objective
         if gain > 0:
             ended = again
