@@ -53,3 +53,20 @@ class Stats:
     def rows(self) -> float:
         """Weight of all the rows."""
         return float(self.joint.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Arrays that add, one by one: what a pass leaves behind that no `Stats` describes.
+
+    Examples
+    --------
+    >>> one = Sums((np.ones(2), np.eye(1)))
+    >>> (one + one).arrays[0].tolist()
+    [2.0, 2.0]
+    """
+
+    arrays: tuple[Array, ...]
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(tuple(a + b for a, b in zip(self.arrays, other.arrays, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -135,11 +135,13 @@ class Batch:
     """Some rows, in compact form: a block per group of the schema.
 
     ``given`` holds evidence codes: 0..L-1 a given label, L none, L+1+k trusted to be class k.
+    ``start`` is the number of the first row among all, where the rows follow one another.
     """
 
     blocks: tuple[Block, ...]
     given: Labels  # (n,)
     weight: Array | None = None  # (n,)
+    start: int = 0
 
     def __len__(self) -> int:
         return len(self.given)
@@ -153,6 +155,20 @@ class Batch:
     def judged_by(self, given: Labels) -> Batch:
         """Replace the evidence codes."""
         return replace(self, given=given)
+
+
+def numbered(batches: Iterable[Batch], start: int = 0) -> Iterator[Batch]:
+    """Tell each batch the number of its first row.
+
+    Examples
+    --------
+    >>> rows = Batch((), np.zeros(3, np.int32))
+    >>> [batch.start for batch in numbered([rows, rows])]
+    [0, 3]
+    """
+    for batch in batches:
+        yield batch if batch.start == start else replace(batch, start=start)
+        start += len(batch)
 
 
 def merge(first: Schema, second: Schema) -> tuple[Schema, NDArray[np.intp]]:

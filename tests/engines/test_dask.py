@@ -27,8 +27,9 @@ from misnomer.audit.inputs import labels_of
 from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.streaming import fit_rows
 from misnomer.classifiers.terms import understand
-from misnomer.engines.dask import Cluster
+from misnomer.engines.dask import Cluster, Kept
 from misnomer.readers.scan import scan
+from misnomer.solvers import pool_large, pool_sample
 from misnomer.table import Batch
 from tests.engines.rows import table
 
@@ -166,6 +167,33 @@ def test_the_default_audit_on_a_cluster(cluster, folder):
     np.testing.assert_array_equal(got.posterior, want.posterior)
     assert got.error_rate == want.error_rate
     assert got.data.equals(want.data)
+
+
+def test_the_default_of_many_rows_sends_sums_alone(cluster, tmp_path, monkeypatch):
+    """Every pass over all rows is a fold: no row but those drawn reaches the driver."""
+    monkeypatch.setattr(pool_sample, "MOST_ROWS", 1000)
+    monkeypatch.setattr(pool_sample, "SAMPLE", 600)
+    monkeypatch.setattr(pool_large, "THIN", 900)
+    rows = table(2400)
+    want = audit(rows, "label")
+    for i, a in enumerate(range(0, 2400, 700)):
+        pq.write_table(rows.slice(a, 700), tmp_path / f"{i}.parquet", row_group_size=300)
+
+    def refused(_):
+        raise AssertionError("rows were fetched")
+
+    monkeypatch.setattr(Kept, "__iter__", refused)
+    monkeypatch.setattr(Kept, "__getitem__", refused)
+    got = audit_stream(tmp_path, "label", cluster=cluster)
+    assert "posterior" not in got.classifier.fit_.details
+    assert got.error_count.value == pytest.approx(want.error_count.value, rel=1e-9)
+    np.testing.assert_allclose(got.matrix, want.matrix, atol=1e-9)
+    np.testing.assert_allclose(got.posterior, want.posterior, atol=1e-9)
+    lazy = dd.from_pandas(rows.to_pandas(), npartitions=3)
+    found = audit(lazy, "label", cluster=cluster)
+    wrong = found.rows["error_probability"].compute().to_numpy(float)
+    np.testing.assert_allclose(wrong, want.error_probability, atol=1e-9)
+    assert np.nansum(wrong) == pytest.approx(found.error_count.value, rel=1e-9)
 
 
 def test_partitions_that_disagree_are_named(cluster):

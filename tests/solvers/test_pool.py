@@ -316,11 +316,11 @@ def test_a_judge_gives_rows_the_doubt_of_the_definition():
     X, given, _ = clouds(60, wrong=0.3)
     given = given.astype(np.int32)
     given[:3], given[3:6] = 3, 4 + given[3:6]  # no label; trusted
-    batch = replace(task_of(X, np.zeros(60, int), 3).batches[0], given=given)
+    batch = replace(task_of(X, np.zeros(60, int), 3).batches[0], given=given, start=2)
     S = sum(block.width for block in batch.blocks)
     channel = np.array([[0.8, 0.1, 0.0], [0.1, 0.8, 0.3], [0.1, 0.1, 0.7]])
     judge = Judge(rng.normal(size=(4, 3, S)), rng.normal(size=(4, 3)), channel, 0.5)
-    after = judge.posterior(batch, 2)
+    after = judge.posterior(batch)
     for row in range(60):
         fold = (row + 2) % 4
         one = batch.take(slice(row, row + 1))

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from misnomer.audit.streamed import StreamedAudit, answers, row_columns
-from misnomer.audit.streaming import audit_stream
+from misnomer.audit.streaming import audit_stream, lightened
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.terms import Terms
 from misnomer.engines.dask import Cluster, lazily, pieces, then
@@ -49,8 +49,9 @@ def audit_dask(
     if not hasattr(data, "map_partitions") or not hasattr(data, "divisions"):
         return audit
     terms = Terms(audit.classifier.model_.schema, named, audit.classifier._naming, trusted=trusted)
-    judge = partial(judged_frame, audit.classifier, terms, found.schema)
-    return replace(audit, lazy=lazily(data, judge, judge(data._meta)))
+    judge = audit.classifier.fit_.details.get("judge")
+    step = partial(judged_frame, lightened(audit.classifier), terms, found.schema, judge)
+    return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))
 
 
 def scan_dask(data: Any, y: Any, cluster: Cluster) -> Scan:
@@ -84,9 +85,12 @@ def table_of(piece: Any) -> pa.Table:
     return pa.table(columns, names=names)
 
 
-def judged_frame(classifier: NoisyLabelNB, terms: Terms, schema: pa.Schema, frame: Any) -> Any:
-    """Judge the rows of one partition; its index stays."""
+def judged_frame(
+    classifier: NoisyLabelNB, terms: Terms, schema: pa.Schema, judge: Any, frame: Any, start: int
+) -> Any:
+    """Judge the rows of one partition that begins at a row number; its index stays."""
     rows = conform(table_of(frame), schema, schema.names)
-    found = answers(classifier, terms.batch(rows.select(terms.columns)))
+    batch = replace(terms.batch(rows.select(terms.columns)), start=start)
+    found = answers(classifier, batch, None if judge is None else judge.posterior(batch))
     out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
     return out.set_axis(frame.index, axis=0)

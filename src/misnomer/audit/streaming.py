@@ -31,7 +31,7 @@ from misnomer.readers.parts import spelled_out
 from misnomer.readers.paths import files_of, size_of
 from misnomer.readers.scan import Scan, scan
 from misnomer.solvers.conditional_slope import Slope
-from misnomer.stats import Stats
+from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -147,7 +147,7 @@ def audit_stream(
         fold: Fold[Any] = local.fold if cluster is None else cluster.fold
         if checkpoint is not None:
             about = _about(found, asked, classifier)
-            fold = Journal(checkpoint, about, (Stats, Slope)).wrap(fold)
+            fold = Journal(checkpoint, about, (Stats, Slope, Sums)).wrap(fold)
         rows = _kept(found, terms, memory, cluster)
         if cluster is None and _is_wide(terms, classifier):
             from misnomer.audit.wide_stream import audit_wide_stream
@@ -200,7 +200,7 @@ def _judged_here(found: Scan, terms: Terms, classifier: NoisyLabelNB, rows_to: A
     """Judge every row with all of its columns, read once more."""
     collector = Collector(classifier, terms.rows)
     read = found.batches(found.names, [] if terms.skip_bad else None)
-    tables = judged(read, terms, collector, classifier.fit_.details.get("posterior"))
+    tables = judged(read, terms, collector, classifier.fit_.details.get("judge"))
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
     return collector
 
@@ -218,36 +218,38 @@ def collected(
     """Judge the parts where they are read, and add up what was found."""
     n, names = sum(sizes), found.names
     starts = (np.cumsum(sizes) - sizes).tolist()
-    posterior = classifier.fit_.details.get("posterior")
-    cuts = [slice(a, a + m) for a, m in zip(starts, sizes, strict=True)]
-    own = [None if posterior is None else posterior[cut] for cut in cuts]
-    light = copy(classifier)  # what the solver found of each row does not travel with the model
-    light.fit_ = replace(classifier.fit_, details={})
+    judge = classifier.fit_.details.get("judge")
+    light = lightened(classifier)
 
-    def judge_part(item: tuple[Any, int, Any]) -> Collector:
-        part, start, share = item
+    def judge_part(item: tuple[Any, int]) -> Collector:
+        part, start = item
         total = Collector(light, n, start)
-        deque(judged(part.batches(names, [] if terms.skip_bad else None), terms, total, share), 0)
+        deque(judged(part.batches(names, [] if terms.skip_bad else None), terms, total, judge), 0)
         return total
 
     total: Collector = reduce(
-        add, cluster.map(judge_part, list(zip(found.parts, starts, own, strict=True)))
+        add, cluster.map(judge_part, list(zip(found.parts, starts, strict=True)))
     )
     total.classifier = classifier
     return total
 
 
 def judged(
-    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, posterior: Any
+    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, judge: Any
 ) -> Iterator[pa.Table]:
-    """Judge rows with all of their columns; ``posterior`` is theirs, where the solver has one."""
-    first = collector.start
+    """Judge rows with all of their columns, by the solver's own judge where it has one."""
     for rows in batches:
         if rows.num_rows:
-            source = spelled_out(rows)
-            begin = collector.start - first
-            share = None if posterior is None else posterior[begin : begin + rows.num_rows]
-            yield collector.take(terms.batch(rows.select(terms.columns)), source, share)
+            batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
+            share = None if judge is None else judge.posterior(batch)
+            yield collector.take(batch, spelled_out(rows), share)
+
+
+def lightened(classifier: NoisyLabelNB) -> NoisyLabelNB:
+    """Leave out what the solver found of each row: it does not travel with the model."""
+    light = copy(classifier)
+    light.fit_ = replace(classifier.fit_, details={})
+    return light
 
 
 def _about(found: Scan, asked: Asked, classifier: NoisyLabelNB) -> dict[str, Any]:

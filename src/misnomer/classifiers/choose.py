@@ -61,6 +61,9 @@ def _takes_labels_as_true(task: Task) -> bool:
     channel = task.channel
     if channel.free.any() or not np.array_equal(channel.matrix, np.eye(*channel.matrix.shape)):
         return False
-    return channel.n_labels > 0 and all(
-        bool((batch.given != channel.n_labels).all()) for batch in task.batches
+    if not channel.n_labels:
+        return False
+    unlabeled = task.fold(
+        lambda batch: float((batch.given == channel.n_labels).sum()), task.batches
     )
+    return bool(unlabeled == 0)

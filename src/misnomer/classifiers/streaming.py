@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,16 @@ from sklearn.utils import check_random_state
 
 from misnomer import kernels
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.choose import _chosen, solve
+from misnomer.classifiers.choose import solve
 from misnomer.classifiers.sizes import check_size
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
 from misnomer.readers.scan import Scan, scan
 from misnomer.smoothing import resolve
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Task
 from misnomer.table import Batch, Fold
 
-HELD = 1 << 26  # shares, rows times classes, that the pool may hold: half a gigabyte
-POOLED = 200_000  # rows that it looks at where they would be more, drawn at random
 MEMORY = 1 << 30  # bytes of compact rows that stay in memory, unless told otherwise
 
 
@@ -47,7 +44,7 @@ def fit_rows(
         progress=classifier.progress,
     )
     with kernels.using(threads=classifier._threads()):
-        classifier._keep(_solved(classifier.solver, task, terms.rows), terms.naming)
+        classifier._keep(solve(classifier.solver, task), terms.naming)
     names = [column.name for column in terms.schema.columns]
     classifier.n_features_in_ = len(names)
     classifier.feature_names_in_ = np.array(names, dtype=object)
@@ -58,28 +55,6 @@ def fit_rows(
             stacklevel=3,
         )
     return classifier
-
-
-def _solved(solver: Any, task: Task, n: int) -> Fit:
-    """Solve the task as in memory; the pool, which judges every row, only where that has room.
-
-    Of more rows it looks at a sample, by their number and the seed alone: not by batches, parts or
-    memory.
-    """
-    pooled = solver == "pool" or (solver == "auto" and _chosen(task, False) == "pool")
-    if not pooled or n * task.channel.n_classes <= HELD:
-        return solve(solver, task)
-    rng = np.random.default_rng(task.seed)
-    drawn = np.sort(rng.choice(n, POOLED, replace=False))
-    rows: Any = task.batches
-    fit = solve("pool", replace(task, batches=[rows.take(drawn)], fold=local.fold))
-    note = (
-        f"The model was found on {POOLED:,} of the {n:,} rows, drawn at random; every row is "
-        "judged by it."
-    )
-    details = {**fit.details, "notes": (*fit.details.get("notes", ()), note)}
-    details.pop("posterior", None)  # of the drawn rows alone
-    return replace(fit, details=details)
 
 
 def fit_stream(
@@ -118,8 +93,7 @@ def fit_stream(
     Returns
     -------
     NoisyLabelNB
-        The model that ``fit`` on the whole table gives, to the last digits; where the solver is
-        the pool and rows times classes are over 67 million, that of 200,000 rows drawn at random.
+        The model that ``fit`` on the whole table gives, to the last digits.
     """
     found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad)
     classifier = NoisyLabelNB() if classifier is None else classifier

@@ -23,7 +23,7 @@ from distributed import Client, Future, LocalCluster, get_client
 from numpy.typing import NDArray
 
 from misnomer.engines.stream import Stream, joined
-from misnomer.table import Batch
+from misnomer.table import Batch, numbered
 
 _FAN = 8  # sums that one task adds
 _TASKS = 50  # parts that each have a task of their own; more are joined, up to eight
@@ -130,9 +130,11 @@ class Kept(Sequence[Batch]):
     """Batches on the workers, part by part; one that is asked for is fetched."""
 
     def __init__(self, cluster: Cluster, futures: list[Future], rows_of_parts: list[int]) -> None:
-        self.cluster, self.futures, self.rows_of_parts = cluster, futures, rows_of_parts
+        self.cluster, self.rows_of_parts = cluster, rows_of_parts
         sizes = cluster._each(_sizes, futures)
         self._sizes: list[list[int]] = cluster.client.gather(sizes)
+        first = np.cumsum([0, *map(sum, self._sizes)])[:-1].tolist()
+        self.futures = list(cluster.client.map(_numbered, futures, first, pure=False))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _absent, ()
@@ -243,6 +245,10 @@ def _rows(batches: list[Batch]) -> int:
     return sum(map(len, batches))
 
 
+def _numbered(batches: list[Batch], start: int) -> list[Batch]:
+    return list(numbered(batches, start))
+
+
 def _sizes(batches: list[Batch]) -> list[int]:
     return [len(batch) for batch in batches]
 
@@ -285,6 +291,15 @@ def _paired(block: Any, label: Any) -> tuple[Any, Any]:
     return block, label
 
 
-def lazily(frame: Any, function: Callable[[Any], Any], meta: Any) -> Any:
-    """Apply a function to every partition of a data frame, once its result is asked for."""
-    return frame.map_partitions(function, meta=meta)
+def lazily(frame: Any, function: Callable[[Any, int], Any], meta: Any) -> Any:
+    """Apply a function to every partition of a data frame and the number of its first row.
+
+    Nothing is computed before somebody asks; each partition then counts those before it.
+    """
+    import dask.dataframe as dd
+
+    parts = frame.to_delayed()
+    sizes = [dask.delayed(len)(part) for part in parts]
+    starts = [dask.delayed(sum)(sizes[:place]) for place in range(len(parts))]
+    planned = [dask.delayed(function)(*pair) for pair in zip(parts, starts, strict=True)]
+    return dd.from_delayed(planned, meta=meta, divisions=frame.divisions)

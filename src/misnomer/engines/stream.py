@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
-from misnomer.table import Batch
+from misnomer.table import Batch, numbered
 
 _AHEAD = 2  # batches read before they are needed
 
@@ -59,7 +59,7 @@ class Stream(Sequence[Batch]):
         self._file: IO[bytes] | None = None
         self.rows = 0
         left = memory
-        for batch in batches:
+        for batch in numbered(batches):
             self.rows += len(batch)
             left -= size(batch)
             if left >= 0 and not self._spilled:
@@ -181,7 +181,7 @@ def _stacked(blocks: Sequence[Any]) -> Block:
 def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
     """Split a batch into its arrays, and say how to put them together again."""
     arrays: list[Any] = [batch.given]
-    weighted = batch.weight is not None
+    weighted, start = batch.weight is not None, batch.start
     if weighted:
         arrays.append(batch.weight)
     makers: list[tuple[int, Callable[[list[Any]], Block]]] = []
@@ -197,7 +197,7 @@ def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]
         for count, make in makers:
             blocks.append(make(rest[:count]))
             rest = rest[count:]
-        return Batch(tuple(blocks), given, weight)
+        return Batch(tuple(blocks), given, weight, start)
 
     return arrays, build
 

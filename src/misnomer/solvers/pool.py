@@ -25,11 +25,13 @@ from misnomer.solvers.pool_average import Average, average
 from misnomer.solvers.pool_candidates import Candidate, Field, Search
 from misnomer.solvers.pool_findings import Findings
 from misnomer.solvers.pool_intervals import intervals
+from misnomer.solvers.pool_judge import Judge, Listed, Tallied
 from misnomer.solvers.pool_large import refit_all
-from misnomer.solvers.pool_rows import joined, labels, spelled
-from misnomer.solvers.pool_sample import is_large, numbered, sample
+from misnomer.solvers.pool_rows import joined, spelled
+from misnomer.solvers.pool_sample import is_large, sample
 from misnomer.solvers.pool_verdict import Along, Case, along_the_rate, verdict
 from misnomer.solvers.task import Fit, Task
+from misnomer.table import numbered
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -63,6 +65,8 @@ class Pool:
 
     def __call__(self, task: Task) -> Fit:
         """Find the model."""
+        if isinstance(task.batches, list):
+            task = replace(task, batches=list(numbered(task.batches)))
         cause = unfit(task)
         if cause is not None:
             return cause
@@ -76,9 +80,8 @@ class Pool:
         looked = look(found, answer, self.difficulty)
         case = Case(found, answer, looked.fit)
         answer = looked.applied(found, answer)
-        n = sum(len(one) for one in task.batches)
-        after = rows.given_back(answer.posterior, n)
-        return fit_of(task, found, answer, case, after, history.values)
+        judge = Listed(rows.given_back(answer.posterior, task.extent[0]))
+        return fit_of(task, found, answer, case, judge, history.values)
 
     def _of_many(self, task: Task, compete: Search, smoothing: Smoothing, note: _History) -> Fit:
         """Let explanations compete on a sample, and fit the best to all rows."""
@@ -90,8 +93,7 @@ class Pool:
         case = Case(found, answer, looked)
         found, answer, judge = refit_all(task, found, looked, back, smoothing, refit=self.refit)
         note(found.best)
-        parts = [judge.posterior(batch, start) for start, batch in numbered(task.batches)]
-        return fit_of(task, found, answer, case, np.concatenate(parts), note.values)
+        return fit_of(task, found, answer, case, judge, note.values)
 
 
 pool = Pool()
@@ -143,28 +145,38 @@ def _noted(fit: Fit, note: str) -> Fit:
 
 
 def fit_of(
-    task: Task, found: Field, answer: Average, case: Case, after: Array, history: list[float]
+    task: Task,
+    found: Field,
+    answer: Average,
+    case: Case,
+    judge: Judge | Listed,
+    history: list[float],
 ) -> Fit:
-    """Put the model together, with all that an audit asks for; ``after`` is P(true | x, y)."""
+    """Put the model together, with all that an audit asks for; ``judge`` has P(true | x, y).
+
+    Of rows in memory it is worked out at once; others are judged where and when they are read.
+    """
     channel = replace(task.channel, matrix=answer.reported)
     prior = softmax(answer.bias[None, :])[0][0]
     model = Model(prior, channel, answer.weights, task.schema)
-    weight = np.concatenate(
-        [np.ones(len(one)) if one.weight is None else one.weight for one in task.batches]
-    )
-    known = {
-        "posterior": after,
-        "class_shares": np.asarray(weight @ after / weight.sum()),
+    known: dict[str, Any] = {}
+    if isinstance(task.batches, list):
+        judge = Listed(np.concatenate([judge.posterior(batch) for batch in task.batches]))
+        known["posterior"] = judge.values
+    mass, (wrong, labeled) = task.fold(Tallied(judge, task.channel.n_labels), task.batches).arrays
+    known |= {
+        "judge": judge,
+        "class_shares": mass / mass.sum(),
         "solver": "pool",
-        "notes": notes(case.found, answer, len(after)),
+        "notes": notes(case.found, answer, task.extent[0]),
         "candidates": tuple((one.name, weight, -one.objective) for weight, one in answer.parts),
     }
-    judge = _Judge(found, case, error_rate(task, after, weight))
-    later = {"intervals": judge.intervals, "verdict": judge.verdict}
+    asked = _Asked(found, case, float(wrong / labeled))
+    later = {"intervals": asked.intervals, "verdict": asked.verdict}
     return Fit(model, history[-1], tuple(history), True, Findings(known, later))
 
 
-class _Judge:
+class _Asked:
     """Works the verdict and the intervals out, once."""
 
     def __init__(self, found: Field, case: Case, rate: float) -> None:
@@ -188,14 +200,6 @@ class _Judge:
 
     def verdict(self) -> Verdict:
         return verdict(self.case, self.along, self.ends["error_rate"])
-
-
-def error_rate(task: Task, after: Array, weight: Array) -> float:
-    """Average the doubt over the labeled rows."""
-    label = np.concatenate([labels(one, task.channel.n_labels)[0] for one in task.batches])
-    at = np.flatnonzero(label >= 0)
-    wrong = 1.0 - after[at, label[at]]
-    return float(weight[at] @ wrong / weight[at].sum())
 
 
 def notes(found: Field, answer: Average, n: int) -> tuple[str, ...]:

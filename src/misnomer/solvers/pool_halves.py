@@ -1,35 +1,38 @@
-"""Every second row of all batches, cut when a pass asks for it."""
+"""Every second row of all batches, cut where the batches are, when a pass asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import overload
+from typing import Any
 
-from misnomer.solvers.pool_sample import numbered
-from misnomer.table import Batch
+from misnomer.table import Batch, Fold
 
 
 @dataclass(frozen=True, eq=False)
-class Half(Sequence[Batch]):
-    """The rows with even (0) or odd (1) numbers."""
+class Half:
+    """Who adds over the rows with even (0) or odd (1) numbers alone.
 
-    batches: Sequence[Batch]
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = Batch((), np.arange(5, dtype=np.int32), start=1)
+    >>> Half(lambda step, batches: step(batches[0]), 0)(lambda b: b.given.tolist(), [rows])
+    [1, 3]
+    """
+
+    fold: Fold[Any]
     which: int
 
-    def __len__(self) -> int:
-        return len(self.batches)
+    def __call__(self, step: Callable[[Batch], Any], batches: Iterable[Batch]) -> Any:
+        """Add the step over half of the rows."""
+        return self.fold(_Halved(step, self.which), batches)
 
-    @overload
-    def __getitem__(self, place: int) -> Batch: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Batch]: ...
-    def __getitem__(self, place: int | slice) -> Batch | Sequence[Batch]:
-        """Cut a batch when it is asked for."""
-        halves = list(self)
-        return halves[place]
 
-    def __iter__(self) -> Iterator[Batch]:
-        """Cut the batches one by one."""
-        for start, batch in numbered(self.batches):
-            yield batch.take(slice((self.which - start) % 2, None, 2))
+@dataclass(frozen=True, eq=False)
+class _Halved:
+    step: Callable[[Batch], Any]
+    which: int
+
+    def __call__(self, batch: Batch) -> Any:
+        return self.step(batch.take(slice((self.which - batch.start) % 2, None, 2)))

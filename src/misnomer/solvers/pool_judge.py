@@ -11,6 +11,7 @@ from misnomer import kernels
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.pool_average import moved
 from misnomer.solvers.pool_rows import labels
+from misnomer.stats import Sums
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -49,18 +50,18 @@ class Judge:
     channel: Array
     shift: float = 0.0
 
-    def scores(self, batch: Batch, start: int) -> Array:
-        """Score the rows of a batch that begins at a row number, (n, K)."""
+    def scores(self, batch: Batch) -> Array:
+        """Score the rows of a batch by their numbers, (n, K)."""
         out = np.empty((len(batch), self.bias.shape[1]))
         for fold, (weights, bias) in enumerate(zip(self.weights, self.bias, strict=True)):
-            cut = rows_of(fold, start)
+            cut = rows_of(fold, batch.start)
             some = batch.take(cut)
             out[cut] = kernels.scores(some.blocks, weights, len(some)) + bias
         return out
 
-    def posterior(self, batch: Batch, start: int) -> Array:
+    def posterior(self, batch: Batch) -> Array:
         """Compute P(true | x, y) of each row, (n, K), the doubt of its label ranked and moved."""
-        out = self.scores(batch, start)
+        out = self.scores(batch)
         label, trusted = labels(batch, len(self.channel))
         for begin in range(0, len(out), _PIECE):
             at = slice(begin, begin + _PIECE)
@@ -83,3 +84,41 @@ class Judge:
         after *= (doubt / np.maximum(rest, 1e-300))[:, None]
         after[every, label] = 1.0 - np.where(rest > 0, doubt, 0.0)
         return after
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The same, where the posterior of every row is at hand.
+
+    Attributes
+    ----------
+    values : (n, K) array
+        P(true | x, y) of all rows, by number.
+    """
+
+    values: Array
+
+    def posterior(self, batch: Batch) -> Array:
+        """Look P(true | x, y) of each row up, (n, K)."""
+        return self.values[batch.start : batch.start + len(batch)]
+
+
+@dataclass(frozen=True, eq=False)
+class Tallied:
+    """A step of a fold: what a judge says of the rows of a batch, in sums.
+
+    The sums are the weight of the rows by true class, (K,), of the labels that are wrong, and of
+    the labels.
+    """
+
+    judge: Judge | Listed
+    labels: int
+
+    def __call__(self, batch: Batch) -> Sums:
+        """Judge the rows, and add."""
+        after = self.judge.posterior(batch)
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        label, _ = labels(batch, self.labels)
+        at = np.flatnonzero(label >= 0)
+        wrong = weight[at] @ (1.0 - after[at, label[at]])
+        return Sums((weight @ after, np.array([wrong, weight[at].sum()])))

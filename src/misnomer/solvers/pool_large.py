@@ -23,11 +23,12 @@ from misnomer.solvers.pool_candidates import Candidate, Field
 from misnomer.solvers.pool_halves import Half
 from misnomer.solvers.pool_judge import FOLDS, Judge, rows_of
 from misnomer.solvers.pool_rows import Rows, labels
-from misnomer.solvers.pool_sample import drawn, numbered, taken
+from misnomer.solvers.pool_sample import drawn, taken
 from misnomer.solvers.pool_scores import Source, centered, naive_bayes
 from misnomer.solvers.pool_search import posterior, search
 from misnomer.solvers.pool_twin import Twin, margin
 from misnomer.solvers.task import Task
+from misnomer.stats import Sums
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -77,7 +78,7 @@ def refit_all(
     explains the labels better. Where errors strike rows that are hard to tell, rows are judged
     without a channel. ``back`` is the place of the statistics of the sample among all.
     """
-    best, n = found.best, sum(len(batch) for batch in task.batches)
+    best, n = found.best, task.extent[0]
     place = drawn(n, THIN)
     rows = _thin(task, taken(task.batches, place), smoothing, place)
     twin = None if best.twin is None else _twin_weights(task, found, best, back, n)
@@ -124,17 +125,28 @@ def _thin(task: Task, batch: Batch, smoothing: Smoothing, place: NDArray[np.intp
 
 def _counted(task: Task, rows: Rows, judge: Judge | None) -> Weights:
     """Count all rows, by their labels or by what a judge says of each."""
-    K, S = rows.classes, rows.schema.statistics
-    parts, masses = np.zeros((FOLDS, K, S)), np.zeros((FOLDS, K))
-    for start, batch in numbered(task.batches):
-        for fold in range(FOLDS):
-            some = batch.take(rows_of(fold, start))
-            sums, mass = _by_label(some, K) if judge is None else _shared_out(some, judge, fold)
-            parts[fold] += sums
-            masses[fold] += mass
+    parts, masses = task.fold(_Count(rows.classes, judge), task.batches).arrays
     total, mass = parts.sum(axis=0), masses.sum(axis=0)
     table, bias = naive_bayes(rows, total, mass, total - parts, mass - masses)
     return Weights(np.roll(table, -1, axis=0), np.roll(bias, -1, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Count:
+    """A step of a fold: the statistics of a batch by fold and class, and its rows."""
+
+    classes: int
+    judge: Judge | None
+
+    def __call__(self, batch: Batch) -> Sums:
+        found = []
+        for fold in range(FOLDS):
+            some = batch.take(rows_of(fold, batch.start))
+            judge = self.judge
+            one = _by_label(some, self.classes) if judge is None else _shared_out(some, judge, fold)
+            found.append(one)
+        sums, masses = zip(*found, strict=True)
+        return Sums((np.stack(sums), np.stack(masses)))
 
 
 def _by_label(batch: Batch, classes: int) -> tuple[Array, Array]:
@@ -172,9 +184,11 @@ def _twin_weights(
     fit = [fit_conditional(task.schema, task.batches, task.fold, channel, start=start, **settings)]
     if task.schema.statistics * _NARROW > n:
         for other in (1, 0):
-            half = Half(task.batches, other)
-            one = fit_conditional(task.schema, half, task.fold, channel, start=fit[0], **settings)
-            fit.append(one)
+            half = Half(task.fold, other)
+            again = fit_conditional(
+                task.schema, task.batches, half, channel, start=fit[0], **settings
+            )
+            fit.append(again)
     order = [fit[1 + fold % 2] if len(fit) > 1 else fit[0] for fold in range(FOLDS)] + [fit[0]]
     weights = np.stack([one.weights - one.weights.mean(axis=0) for one in order])
     return Weights(weights, np.stack([centered(one.intercept) for one in order]))

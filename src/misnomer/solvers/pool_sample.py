@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,10 @@ SAMPLE = 5_000
 
 def is_large(task: Task) -> bool:
     """Tell whether choices are to be made on a sample."""
-    rows = sum(len(batch) for batch in task.batches)
+    rows, cells = task.extent
     if rows > MOST_ROWS:
         return True
-    cells = sum(_cells(batch) for batch in task.batches)
     return rows > SAMPLE and cells * task.channel.n_classes > MOST_CELLS
-
-
-def _cells(batch: Batch) -> int:
-    return sum(
-        block.matrix.nnz if isinstance(block, Words) else block.rows * block.width
-        for block in batch.blocks
-    )
 
 
 def drawn(rows: int, size: int) -> NDArray[np.intp]:
@@ -48,20 +41,16 @@ def drawn(rows: int, size: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(rows).choice(rows, size, replace=False))
 
 
-def numbered(batches: Sequence[Batch]) -> Iterator[tuple[int, Batch]]:
-    """Go through the batches; each comes with the number of its first row."""
-    start = 0
-    for batch in batches:
-        yield start, batch
-        start += len(batch)
-
-
 def taken(batches: Sequence[Batch], rows: NDArray[np.intp]) -> Batch:
-    """Collect the rows of these (rising) numbers."""
+    """Collect the rows of these (rising) numbers, by whoever keeps them."""
+    keeper: Any = batches
+    if hasattr(keeper, "take"):
+        found: Batch = keeper.take(rows)
+        return found
     parts = []
-    for start, batch in numbered(batches):
-        first, last = np.searchsorted(rows, (start, start + len(batch)))
-        parts.append(batch.take(rows[first:last] - start))
+    for batch in batches:
+        first, last = np.searchsorted(rows, (batch.start, batch.start + len(batch)))
+        parts.append(batch.take(rows[first:last] - batch.start))
     return joined(parts)
 
 
@@ -77,7 +66,7 @@ def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
     back : (S,) array of int
         The place of each of its statistics among all.
     """
-    place = drawn(sum(len(batch) for batch in task.batches), SAMPLE)
+    place = drawn(task.extent[0], SAMPLE)
     batch = taken(task.batches, place)
     blocks, back, columns = list(batch.blocks), [], list(task.schema.columns)
     for at, group in enumerate(task.schema.groups):
@@ -91,7 +80,11 @@ def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
             blocks[at] = Words(sparse.csr_array(block.matrix[:, seen]))
             every = every[seen]
         back.append(every)
-    small = replace(
-        task, schema=Schema(tuple(columns)), batches=[replace(batch, blocks=tuple(blocks))]
-    )
+    batch = replace(batch, blocks=tuple(blocks), start=0)
+    small = replace(task, schema=Schema(tuple(columns)), batches=[batch], fold=_alone)
     return small, place, np.concatenate(back)
+
+
+def _alone(step: Any, batches: Any) -> Any:
+    (batch,) = batches
+    return step(batch)

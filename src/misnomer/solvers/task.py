@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from misnomer import kernels
 from misnomer.channel import Channel
+from misnomer.kernels.blocks import Words
 from misnomer.model import Model
 from misnomer.smoothing import Smoothing
-from misnomer.stats import Stats
+from misnomer.stats import Stats, Sums
 from misnomer.table import Batch, Fold, Schema
 
 Array = NDArray[np.float64]
@@ -51,6 +52,12 @@ class Task:
     progress: Progress | None = None
 
     @cached_property
+    def extent(self) -> tuple[int, int]:
+        """How many rows there are, and how many cells they fill."""
+        rows, cells = self.fold(_extent, self.batches).arrays[0].tolist()
+        return int(rows), int(cells)
+
+    @cached_property
     def by_label(self) -> Stats:
         """Sums by given label, (L, S); a trusted row counts for the label of its class."""
         L = self.channel.n_labels
@@ -68,6 +75,14 @@ class Task:
     def whole(self) -> Stats:
         """Sums over all rows, labeled or not, (1, S)."""
         return self.fold(lambda batch: tally(batch, np.zeros(len(batch)), 1), self.batches)
+
+
+def _extent(batch: Batch) -> Sums:
+    cells = sum(
+        block.matrix.nnz if isinstance(block, Words) else block.rows * block.width
+        for block in batch.blocks
+    )
+    return Sums((np.array([len(batch), cells], np.float64),))
 
 
 def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:
