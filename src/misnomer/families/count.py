@@ -49,7 +49,13 @@ class Count:
 
     def weights(self, sums: Array, virtual: Array) -> Array:
         """Take ``log (sums + virtual) / (the same, summed over all words)``."""
-        return log(self.shares(sums + virtual))
+        seen = np.asarray(sums + virtual)
+        if not seen.size or seen.min() <= 0:
+            return log(self.shares(seen))
+        mass = seen.sum(axis=1, keepdims=True)
+        out: Array = np.log(seen, out=seen)
+        out -= np.log(mass)
+        return out
 
     def log_prior(self, weights: Array, virtual: Array) -> float:
         return float(np.sum(virtual * weights))

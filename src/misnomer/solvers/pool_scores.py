@@ -94,12 +94,10 @@ def naive_bayes(
         The first are those of all rows.
     """
     virtual = rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), total), np.eye(len(mass)))
-    sums = np.concatenate([total[None], others])
-    flat = weights_of(
-        rows.schema, sums.reshape(-1, sums.shape[-1]), np.tile(virtual, (len(sums), 1))
-    )
-    weights = flat.reshape(sums.shape)
-    weights -= weights.mean(axis=1, keepdims=True)
+    weights = np.empty((1 + len(others), *total.shape))
+    for out, sums in zip(weights, (total, *others), strict=True):
+        one = weights_of(rows.schema, sums, virtual)
+        np.subtract(one, one.mean(axis=0), out=out)
     prior = np.concatenate([mass[None], masses]) + rows.smoothing.classes
     prior = np.log(np.maximum(prior, 1e-300) / prior.sum(axis=1, keepdims=True))
     return weights, centered(prior)
