@@ -11,7 +11,7 @@ import pytest
 
 from misnomer.audit import Audit, audit
 from misnomer.audit.inputs import gather
-from misnomer.audit.learn import _audit, _batch
+from misnomer.audit.learn import _audit, _rows
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.estimate import Estimate
 from misnomer.verdict import Verdict
@@ -99,7 +99,8 @@ def test_evidence_adds_up_to_the_log_odds(found):
 
 def test_the_solvers_own_findings_are_taken():
     inputs = gather(pets(), "pet")
-    classifier = NoisyLabelNB().fit(inputs.features, inputs.y)
+    classifier = NoisyLabelNB()
+    batch = _rows(inputs, classifier)
     share = np.tile([0.9, 0.1], (240, 1))
     verdict = Verdict("trust", ("because",), {"test": 1})
     ends = (np.zeros((2, 2)), np.ones((2, 2)))
@@ -115,7 +116,7 @@ def test_the_solvers_own_findings_are_taken():
         "notes": ("a note",),
     }
     classifier.fit_ = replace(classifier.fit_, details=details)
-    found = _audit(inputs, classifier, *_batch(inputs, classifier), (), 0.0)
+    found = _audit(inputs, classifier, batch, np.zeros(240, bool), (), 0.0)
     check_sums(found)
     dogs = int((inputs.y == "dog").sum())
     assert found.error_count.value == pytest.approx(0.9 * dogs + 0.1 * (240 - dogs))

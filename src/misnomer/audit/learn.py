@@ -60,10 +60,12 @@ def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
     _check_labels(inputs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        classifier.fit(inputs.features, inputs.y, trusted=inputs.trusted)
+        batch = _rows(inputs, classifier)
     if "progress" in classifier.get_params():
         classifier.set_params(progress=None)
-    batch, trusted = _batch(inputs, classifier)
+    mask = checked_trusted(inputs.trusted, len(inputs.y))
+    none = np.zeros(len(inputs.y), bool)
+    trusted = none if mask is None else mask & ~labels.missing(inputs.y)
     notes = [*inputs.notes, *_doubtful(classifier.labels_)]
     notes += [str(one.message) for one in caught]
     notes += leaks(classifier.model_.schema, batch, inputs.label, len(classifier.labels_))
@@ -105,14 +107,14 @@ def _doubtful(names: NDArray[Any]) -> list[str]:
     ]
 
 
-def _batch(inputs: Inputs, classifier: NoisyLabelNB) -> tuple[Batch, NDArray[np.bool_]]:
-    """Read the rows again in the terms of the model."""
-    n = len(inputs.y)
-    mask = checked_trusted(inputs.trusted, n)
+def _rows(inputs: Inputs, classifier: NoisyLabelNB) -> Batch:
+    """Fit, and give the rows in the terms of the model."""
+    if type(classifier) is NoisyLabelNB:
+        return classifier._learn(inputs.features, inputs.y, trusted=inputs.trusted)
+    classifier.fit(inputs.features, inputs.y, trusted=inputs.trusted)
+    mask = checked_trusted(inputs.trusted, len(inputs.y))
     given = classifier._naming.codes(inputs.y, mask)
-    blocks = read_like(inputs.features, classifier.model_.schema)
-    trusted = np.zeros(n, bool) if mask is None else mask
-    return Batch(blocks, given), trusted & ~labels.missing(inputs.y)
+    return Batch(read_like(inputs.features, classifier.model_.schema), given)
 
 
 def _audit(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -10,14 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
-from misnomer.classifiers.choose import solve
+from misnomer.classifiers.choose import solve, warn_of_search
 from misnomer.classifiers.sizes import check_size
 from misnomer.engines.local import fold
 from misnomer.evidence import Evidence
@@ -132,17 +130,17 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : NoisyLabelNB
             The fitted classifier.
         """
+        self._learn(X, y, sample_weight, trusted)
+        return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any = None, trusted: Any = None) -> Batch:
+        """Fit, and hand out the rows in compact form."""
         task, naming = self._task(X, y, sample_weight, trusted)
         with kernels.using(threads=self._threads()):
             self._keep(solve(self.solver, task), naming)
         if not self.converged_:
-            warnings.warn(
-                f"{_name(self.solver)} has not converged after {self.n_iter_} passes: "
-                "raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
+            warn_of_search(self.solver, self.n_iter_)
+        return task.batches[0]
 
     def _task(self, X: Any, y: Any, sample_weight: Any, trusted: Any) -> tuple[Task, Any]:
         """Check and read what the user gave."""
@@ -288,11 +286,3 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _name(solver: Any) -> str:
-    """Name what searched; "auto" searches by EM wherever it may stop too early."""
-    named = "em" if solver == "auto" else solver
-    if isinstance(named, str):
-        return f'The solver "{named}"'
-    return f"The solver {getattr(named, '__name__', type(named).__name__)}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from misnomer.channel import Channel, auto
 from misnomer.solvers.conditional import conditional
@@ -67,3 +70,20 @@ def _takes_labels_as_true(task: Task) -> bool:
         lambda batch: float((batch.given == channel.n_labels).sum()), task.batches
     )
     return bool(unlabeled == 0)
+
+
+def warn_of_search(solver: Any, passes: int) -> None:
+    """Warn whoever called fit that its search was cut short."""
+    warnings.warn(
+        f"{_name(solver)} has not converged after {passes} passes: raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
+def _name(solver: Any) -> str:
+    """Name what searched; "auto" searches by EM wherever it may stop too early."""
+    named = "em" if solver == "auto" else solver
+    if isinstance(named, str):
+        return f'The solver "{named}"'
+    return f"The solver {getattr(named, '__name__', type(named).__name__)}"

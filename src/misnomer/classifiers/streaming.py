@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from misnomer import kernels
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.choose import solve
+from misnomer.classifiers.choose import solve, warn_of_search
 from misnomer.classifiers.sizes import check_size
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
@@ -49,11 +47,7 @@ def fit_rows(
     classifier.n_features_in_ = len(names)
     classifier.feature_names_in_ = np.array(names, dtype=object)
     if not classifier.converged_:
-        warnings.warn(
-            f"EM has not converged after {classifier.n_iter_} passes: raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        warn_of_search(classifier.solver, classifier.n_iter_)
     return classifier
 
 
