@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _ROUNDS, _CROSS_ROUNDS, _TOL = 40, 10, 1e-3
 _WORDS = ("count", "text")  # kinds whose every statistic is a column
+_NOTHING = 1e-9  # of a row's mean weight in a class: such a row is left out of its variances
 _ON, _OFF = 2.0, 1.0  # prior rows on and off the diagonal: an error rate is Beta(1, 2)
 
 
@@ -143,9 +144,11 @@ def dispersion(rows: Rows, share: Array) -> Dispersion:
     ratio = np.ones(K)
     for k in range(K):
         chance = counted[:, k] / mass[k]
-        total = rows.stats @ contrast[k]
+        inside = np.flatnonzero(chance > _NOTHING / len(chance))
+        chance = chance[inside] / chance[inside].sum()
+        parts = evidence(rows, contrast[k], inside)
+        total = np.asarray(parts.sum(axis=1)).ravel()
         whole = float(chance @ (total - chance @ total) ** 2)
-        parts = evidence(rows, contrast[k])
         ratio[k] = whole / max(_variance(parts, chance), 1e-12)
     part = mass / mass.sum()
     spread = float(np.sqrt((part**2 * 2.0 / np.maximum(mass, 1.0)).sum()))
@@ -153,11 +156,11 @@ def dispersion(rows: Rows, share: Array) -> Dispersion:
     return Dispersion(mean, (mean - 1.0) / spread)
 
 
-def evidence(rows: Rows, weights: Array) -> Any:
-    """Spell out what each column says, (n, d); for words, one column each."""
+def evidence(rows: Rows, weights: Array, at: Any = slice(None)) -> Any:
+    """Spell out what each column says of some rows, (n, d); for words, one column each."""
     owner = owners(rows)
     shape = len(owner), int(owner.max(initial=-1)) + 1
-    return rows.stats @ sparse.csr_array((weights, (np.arange(shape[0]), owner)), shape=shape)
+    return rows.stats[at] @ sparse.csr_array((weights, (np.arange(shape[0]), owner)), shape=shape)
 
 
 def owners(rows: Rows) -> NDArray[np.intp]:

@@ -104,6 +104,21 @@ class Rows:
         a, b = self.edges[fold], self.edges[fold + 1]
         return np.concatenate([np.arange(a), np.arange(b, len(self))])
 
+    def kept(self, mask: NDArray[np.bool_]) -> Rows:
+        """Keep some of the rows, in their folds."""
+        before = np.concatenate([[0], np.cumsum(mask)])
+        at = np.flatnonzero(mask)
+        return replace(
+            self,
+            stats=self.stats[at],
+            label=self.label[at],
+            trusted=self.trusted[at],
+            weight=self.weight[at],
+            edges=tuple(int(before[edge]) for edge in self.edges),
+            place=self.place[at],
+            batch=self.batch.take(at),
+        )
+
     def given_back(self, values: Array, n: int) -> Array:
         """Put values of these rows in the order of the n rows that were given, (n, ...).
 

@@ -55,7 +55,7 @@ def taken(batches: Sequence[Batch], rows: NDArray[np.intp]) -> Batch:
 
 
 def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
-    """Draw the rows on which explanations compete, and drop the words that none of them has.
+    """Draw the rows on which explanations compete, and drop the words that no two of them have.
 
     Returns
     -------
@@ -73,7 +73,8 @@ def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
         every = np.arange(group.span.start, group.span.stop)
         block = blocks[at]
         if isinstance(block, Words) and len(group.members) == 1:
-            seen = np.flatnonzero(np.bincount(block.matrix.indices, minlength=block.width))
+            times = np.bincount(block.matrix.indices, minlength=block.width)
+            seen = np.flatnonzero(times > 1)  # a word of one row teaches the others nothing
             column = columns[group.members[0]]
             words = tuple(column.label(word) for word in seen.tolist())
             columns[group.members[0]] = replace(column, width=len(seen), words=words)

@@ -129,13 +129,14 @@ def seen_by_columns(rows: Rows, answer: Average) -> float:
         differs = inside & (rows.label != k)
         if differs.sum() < 5 or (inside & ~differs).sum() < 5:
             continue
-        hard = np.column_stack([inside & ~differs, differs]).astype(np.float64)
-        two = replace(rows, classes=2, label=np.where(inside, differs, -1).astype(np.intp))
-        scores = out_of_fold(two, hard * rows.weight[:, None]).scores
-        guess = np.tanh(scores[:, 1] - scores[:, 0]) * inside
-        chance = 1.0 - expected[:, k]
-        weight = rows.weight * inside * chance * (1.0 - chance)
-        guess = (guess - (weight @ guess) / max(weight.sum(), 1e-300)) * inside
-        above += float(rows.weight @ ((differs - chance) * guess))
+        some = rows.kept(inside)
+        wrong = differs[inside]
+        hard = np.column_stack([~wrong, wrong]).astype(np.float64)
+        scores = out_of_fold(replace(some, classes=2), hard * some.weight[:, None]).scores
+        guess = np.tanh(scores[:, 1] - scores[:, 0])
+        chance = 1.0 - expected[inside, k]
+        weight = some.weight * chance * (1.0 - chance)
+        guess = guess - (weight @ guess) / max(weight.sum(), 1e-300)
+        above += float(some.weight @ ((wrong - chance) * guess))
         below += float(weight @ guess**2)
     return above / np.sqrt(below) if below > 0 else 0.0
