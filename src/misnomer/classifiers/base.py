@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from misnomer.evidence import Evidence
 from misnomer.readers import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.task import Fit, Task
-from misnomer.table import Batch
+from misnomer.table import Batch, Fold, Schema
 
 Array = NDArray[np.float64]
 
@@ -154,21 +154,25 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         naming = inputs.named(y, self.channel, n)
         given = np.zeros(n, np.int32) if y is None else naming.codes(y, trusted)
         schema, blocks = read(X, self.families)
+        return self._posed(schema, [Batch(blocks, given, weight)], fold, naming), naming
+
+    def _posed(
+        self, schema: Schema, batches: Sequence[Batch], fold: Fold[Any], naming: inputs.Naming
+    ) -> Task:
+        """Put the question to a solver, with the options of this classifier."""
         check_size(len(naming.classes), schema.statistics)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        task = Task(
+        return Task(
             schema,
-            [Batch(blocks, given, weight)],
+            batches,
             fold,
             naming.channel,
             resolve(self.smoothing),
             max_iter=self.max_iter,
             tol=self.tol,
             n_init=self.n_init,
-            seed=seed,
+            seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
             progress=self.progress,
         )
-        return task, naming
 
     def _labels(self, y: Any, n: int) -> Any:
         if y is None:

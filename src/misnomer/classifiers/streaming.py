@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from misnomer import kernels
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.choose import solve, warn_of_search
-from misnomer.classifiers.sizes import check_size
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
 from misnomer.readers.scan import Scan, scan
-from misnomer.smoothing import resolve
-from misnomer.solvers.task import Task
 from misnomer.table import Batch, Fold
 
 MEMORY = 1 << 30  # bytes of compact rows that stay in memory, unless told otherwise
@@ -27,20 +23,7 @@ def fit_rows(
     classifier: NoisyLabelNB, terms: Terms, batches: Sequence[Batch], fold: Fold[Any] = local.fold
 ) -> NoisyLabelNB:
     """Find the model of compact rows, wherever they are; the solver is the same."""
-    check_size(len(terms.naming.classes), terms.schema.statistics)
-    seed = check_random_state(classifier.random_state).randint(np.iinfo(np.int32).max)
-    task = Task(
-        terms.schema,
-        batches,
-        fold,
-        terms.naming.channel,
-        resolve(classifier.smoothing),
-        max_iter=classifier.max_iter,
-        tol=classifier.tol,
-        n_init=classifier.n_init,
-        seed=seed,
-        progress=classifier.progress,
-    )
+    task = classifier._posed(terms.schema, batches, fold, terms.naming)
     with kernels.using(threads=classifier._threads()):
         classifier._keep(solve(classifier.solver, task), terms.naming)
     names = [column.name for column in terms.schema.columns]
