@@ -24,10 +24,12 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit
 from misnomer.audit.clustered import audit_dask
 from misnomer.audit.inputs import labels_of
+from misnomer.audit.streamed_files import save_stream
 from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.streaming import fit_rows
 from misnomer.classifiers.terms import understand
 from misnomer.engines.dask import Cluster, Kept
+from misnomer.readers.files import read_table
 from misnomer.readers.scan import scan
 from misnomer.solvers import pool_large, pool_sample
 from misnomer.table import Batch
@@ -167,6 +169,15 @@ def test_the_default_audit_on_a_cluster(cluster, folder):
     np.testing.assert_array_equal(got.posterior, want.posterior)
     assert got.error_rate == want.error_rate
     assert got.data.equals(want.data)
+
+
+def test_rows_that_workers_judge_are_written_in_order(cluster, folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out")
+    for where, who in (("here", None), ("there", cluster)):
+        save_stream(folder, "label", out / where, cluster=who)
+    here, there = (read_table(out / one / "rows.parquet") for one in ("here", "there"))
+    assert there["number"].to_pylist() == list(range(700))
+    assert there.equals(here)
 
 
 def test_the_default_of_many_rows_sends_sums_alone(cluster, tmp_path, monkeypatch):

@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from misnomer.audit.streamed import StreamedAudit, answers, row_columns
-from misnomer.audit.streaming import audit_stream, lightened
+from misnomer.audit.streamed_judging import lightened
+from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.terms import Terms
-from misnomer.engines.dask import Cluster, lazily, pieces, then
+from misnomer.engines.dask import Cluster
+from misnomer.engines.dask_frames import lazily, pieces, then
 from misnomer.readers.frames import arrow_columns
 from misnomer.readers.kinds import unified
 from misnomer.readers.parts import TablePart, conform

@@ -5,21 +5,16 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.inputs import check_column
-from misnomer.audit.streamed import Collector
+from misnomer.audit.streamed_judging import judged_here, judged_there
 from misnomer.audit.streamed_numbers import put_together
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.streaming import compact, fit_rows
@@ -27,7 +22,6 @@ from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.checkpoint import Journal
 from misnomer.engines.stream import Stream
-from misnomer.readers.parts import spelled_out
 from misnomer.readers.paths import files_of, size_of
 from misnomer.readers.scan import Scan, scan
 from misnomer.solvers.conditional_slope import Slope
@@ -161,11 +155,12 @@ def audit_stream(
             )
         fit_rows(classifier, terms, rows, fold)
     classifier.set_params(progress=None)
-    if cluster is not None and rows_to is None:
-        collector = collected(cluster, found, rows.rows_of_parts, terms, classifier)
+    if cluster is not None:
+        sizes = rows.rows_of_parts
+        collector = judged_there(cluster, found, sizes, terms, classifier, rows_to)
     else:
         del rows  # their room is needed
-        collector = _judged_here(found, terms, classifier, rows_to)
+        collector = judged_here(found, terms, classifier, rows_to)
     said = [str(one.message) for one in caught]
     return put_together(collector, terms, id, said, perf_counter() - started)
 
@@ -196,60 +191,11 @@ def _kept(found: Scan, terms: Terms, memory: str | int, cluster: Any) -> Any:
     return rows
 
 
-def _judged_here(found: Scan, terms: Terms, classifier: NoisyLabelNB, rows_to: Any) -> Collector:
-    """Judge every row with all of its columns, read once more."""
-    collector = Collector(classifier, terms.rows)
-    read = found.batches(found.names, [] if terms.skip_bad else None)
-    tables = judged(read, terms, collector, classifier.fit_.details.get("judge"))
-    deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
-    return collector
-
-
 def _is_wide(terms: Terms, classifier: NoisyLabelNB) -> bool:
     from misnomer.audit.wide import _is_default, is_wide
 
     size = terms.rows, len(terms.naming.labels), terms.schema.statistics
     return _is_default(classifier) and is_wide(*size)
-
-
-def collected(
-    cluster: Any, found: Scan, sizes: list[int], terms: Terms, classifier: NoisyLabelNB
-) -> Collector:
-    """Judge the parts where they are read, and add up what was found."""
-    n, names = sum(sizes), found.names
-    starts = (np.cumsum(sizes) - sizes).tolist()
-    judge = classifier.fit_.details.get("judge")
-    light = lightened(classifier)
-
-    def judge_part(item: tuple[Any, int]) -> Collector:
-        part, start = item
-        total = Collector(light, n, start)
-        deque(judged(part.batches(names, [] if terms.skip_bad else None), terms, total, judge), 0)
-        return total
-
-    total: Collector = reduce(
-        add, cluster.map(judge_part, list(zip(found.parts, starts, strict=True)))
-    )
-    total.classifier = classifier
-    return total
-
-
-def judged(
-    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, judge: Any
-) -> Iterator[pa.Table]:
-    """Judge rows with all of their columns, by the solver's own judge where it has one."""
-    for rows in batches:
-        if rows.num_rows:
-            batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
-            share = None if judge is None else judge.posterior(batch)
-            yield collector.take(batch, spelled_out(rows), share)
-
-
-def lightened(classifier: NoisyLabelNB) -> NoisyLabelNB:
-    """Leave out what the solver found of each row: it does not travel with the model."""
-    light = copy(classifier)
-    light.fit_ = replace(classifier.fit_, details={})
-    return light
 
 
 def _about(found: Scan, asked: Asked, classifier: NoisyLabelNB) -> dict[str, Any]:

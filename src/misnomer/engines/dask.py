@@ -85,6 +85,17 @@ class Cluster:
         found: list[Any] = self.client.gather(self._each(function, items))
         return found
 
+    def in_turn(self, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+        """Compute the same, a few items ahead, and fetch the results one by one in their order."""
+        ahead = 2 * max(len(self.client.scheduler_info()["workers"]), 1)
+        sent, waiting = self._sent(function), list[Future]()
+        for start in range(0, len(items), ahead):
+            waiting += self._apply(sent, items[start : start + ahead])
+            while len(waiting) > ahead:
+                yield waiting.pop(0).result()
+        for future in waiting:
+            yield future.result()
+
     def keep(self, load: Callable[[Any], Iterable[Batch]], items: Sequence[Any]) -> Kept:
         """Let the workers load the batches of every item, and keep them."""
         loaded = self._each(_Loaded(load), items)
@@ -109,8 +120,13 @@ class Cluster:
         return total
 
     def _each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Future]:
+        return self._apply(self._sent(function), items)
+
+    def _sent(self, function: Callable[[Any], Any]) -> Future:
         # The function is the result of a task, not data sent out: it survives a lost worker.
-        sent = self.client.submit(cloudpickle.loads, cloudpickle.dumps(function), pure=False)
+        return self.client.submit(cloudpickle.loads, cloudpickle.dumps(function), pure=False)
+
+    def _apply(self, sent: Future, items: Sequence[Any]) -> list[Future]:
         if any(map(_is_lazy, items)):
             graph = [dask.delayed(_applied, pure=False)(item, sent) for item in items]
             found: list[Future] = self.client.compute(graph)
@@ -259,47 +275,3 @@ def _is_lazy(item: Any) -> bool:
 
 def _absent() -> None:
     return None
-
-
-def is_collection(data: Any) -> bool:
-    """Tell a Dask data frame, array or bag from everything else."""
-    return bool(dask.is_dask_collection(data))
-
-
-def pieces(data: Any, y: Any = None) -> list[Delayed]:
-    """Split a data frame, a bag of Arrow tables or an array into its partitions.
-
-    An array's rows may be split, its columns are joined; its labels ``y`` go with its rows.
-    """
-    if not hasattr(data, "rechunk"):
-        found: list[Delayed] = data.to_delayed()
-        return found
-    if data.ndim != 2 or y is None:
-        raise ValueError("a Dask array needs two dimensions, and its labels in a second array")
-    data = data.rechunk({1: -1})
-    blocks, labels = data.to_delayed().ravel(), y.rechunk((data.chunks[0],)).to_delayed().ravel()
-    return [then(_paired, block, label) for block, label in zip(blocks, labels, strict=True)]
-
-
-def then(function: Callable[..., Any], *items: Any) -> Delayed:
-    """Plan a call; a planned argument is there when the call is made."""
-    planned: Delayed = dask.delayed(function, pure=False)(*items)
-    return planned
-
-
-def _paired(block: Any, label: Any) -> tuple[Any, Any]:
-    return block, label
-
-
-def lazily(frame: Any, function: Callable[[Any, int], Any], meta: Any) -> Any:
-    """Apply a function to every partition of a data frame and the number of its first row.
-
-    Nothing is computed before somebody asks; each partition then counts those before it.
-    """
-    import dask.dataframe as dd
-
-    parts = frame.to_delayed()
-    sizes = [dask.delayed(len)(part) for part in parts]
-    starts = [dask.delayed(sum)(sizes[:place]) for place in range(len(parts))]
-    planned = [dask.delayed(function)(*pair) for pair in zip(parts, starts, strict=True)]
-    return dd.from_delayed(planned, meta=meta, divisions=frame.divisions)

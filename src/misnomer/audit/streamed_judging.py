@@ -1,0 +1,90 @@
+"""Judging all rows once more with all of their columns, here or where they are read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from misnomer.audit.streamed import Collector
+from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.terms import Terms
+from misnomer.readers.parts import spelled_out
+from misnomer.readers.scan import Scan
+
+RowsTo = Callable[[Iterator[pa.Table]], None]
+
+
+def judged_here(
+    found: Scan, terms: Terms, classifier: NoisyLabelNB, rows_to: RowsTo | None
+) -> Collector:
+    """Read and judge every row; whoever asked for the rows gets them table by table."""
+    collector = Collector(classifier, terms.rows)
+    read = found.batches(found.names, [] if terms.skip_bad else None)
+    tables = judged(read, terms, collector, classifier.fit_.details.get("judge"))
+    deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
+    return collector
+
+
+def judged_there(
+    cluster: Any,
+    found: Scan,
+    sizes: list[int],
+    terms: Terms,
+    classifier: NoisyLabelNB,
+    rows_to: RowsTo | None,
+) -> Collector:
+    """Judge the parts where they are read, and add up what was found.
+
+    Rows come here only where somebody asked for them, part after part.
+    """
+    n, names, wanted = sum(sizes), found.names, rows_to is not None
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    judge, light = classifier.fit_.details.get("judge"), lightened(classifier)
+
+    def judge_part(item: tuple[Any, int]) -> tuple[Collector, list[pa.Table]]:
+        part, start = item
+        own = Collector(light, n, start)
+        tables = judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
+        if wanted:
+            return own, list(tables)
+        deque(tables, maxlen=0)
+        return own, []
+
+    collectors: list[Collector] = []
+
+    def in_order() -> Iterator[pa.Table]:
+        items = list(zip(found.parts, starts, strict=True))
+        for own, tables in cluster.in_turn(judge_part, items):
+            collectors.append(own)
+            yield from tables
+
+    deque(in_order(), maxlen=0) if rows_to is None else rows_to(in_order())
+    total = reduce(add, collectors)
+    total.classifier = classifier
+    return total
+
+
+def judged(
+    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, judge: Any
+) -> Iterator[pa.Table]:
+    """Judge rows with all of their columns, by the solver's own judge where it has one."""
+    for rows in batches:
+        if rows.num_rows:
+            batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
+            share = None if judge is None else judge.posterior(batch)
+            yield collector.take(batch, spelled_out(rows), share)
+
+
+def lightened(classifier: NoisyLabelNB) -> NoisyLabelNB:
+    """Leave out what the solver found of each row: it does not travel with the model."""
+    light = copy(classifier)
+    light.fit_ = replace(classifier.fit_, details={})
+    return light
