@@ -178,6 +178,9 @@ def test_rows_that_workers_judge_are_written_in_order(cluster, folder, tmp_path_
     here, there = (read_table(out / one / "rows.parquet") for one in ("here", "there"))
     assert there["number"].to_pylist() == list(range(700))
     assert there.equals(here)
+    got = []
+    audit_stream(folder, "label", cluster=cluster, rows_to=got.extend)
+    assert [row for one in got for row in one["row"].to_pylist()] == list(range(700))
 
 
 def test_the_default_of_many_rows_sends_sums_alone(cluster, tmp_path, monkeypatch):
