@@ -162,3 +162,11 @@ def test_verdicts_have_known_levels():
 
 def test_a_notebook_shows_a_part_of_a_page(found):
     assert "<html" not in found._repr_html_()
+
+
+def test_spellings_of_one_label_are_noticed():
+    frame = pets()
+    frame.loc[frame.index[:12], "pet"] = frame["pet"][:12].str.upper() + " "
+    with pytest.warns(UserWarning, match=r"'CAT ' and 'cat' differ in case or blanks only"):
+        found = audit(frame, label="pet")
+    assert any("write them alike" in note for note in found.warnings)

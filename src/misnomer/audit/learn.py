@@ -97,14 +97,30 @@ def _check_labels(inputs: Inputs) -> None:
 
 
 def _doubtful(names: NDArray[Any]) -> list[str]:
-    """Warn of labels that may be meant as "missing"."""
+    """Warn of labels that may be meant as "missing", and of spellings that may mean one class.
+
+    Examples
+    --------
+    >>> _doubtful(np.array(["yes", "Yes ", "no"]))[0][:44]
+    "the labels 'yes' and 'Yes ' differ in case o"
+    """
     words = {str(name).lower() for name in MISSING}
-    texts = {name for name in names.tolist() if isinstance(name, str)}
-    found = sorted(name for name in texts if name.lower() in words)
-    return [
+    texts = [name for name in names.tolist() if isinstance(name, str)]
+    found = sorted(name for name in {*texts} if name.lower() in words)
+    notes = [
         f"the label {name!r} is taken for a class: leave the cell empty if it means no label"
         for name in found
     ]
+    alike: dict[str, list[str]] = {}
+    for name in texts:
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    for same in (spellings for spellings in alike.values() if len(spellings) > 1):
+        spelled = f"{', '.join(map(repr, same[:-1]))} and {same[-1]!r}"
+        notes.append(
+            f"the labels {spelled} differ in case or blanks only and are taken for {len(same)} "
+            "classes: write them alike if they mean one"
+        )
+    return notes
 
 
 def _rows(inputs: Inputs, classifier: NoisyLabelNB) -> Batch:
