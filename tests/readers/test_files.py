@@ -117,6 +117,7 @@ BAD = {
     "not.parquet": (b"hello", "this is no parquet file"),
     "cut.parquet": (b"PAR1abc", "a Parquet file that cannot be read"),
     "cut.feather": (b"ARROW1\x00\x00abc", "an Arrow file that cannot be read"),
+    "array.json": (b'[{"a": 1}, {"a": 2}]', "one JSON array: write one object per line"),
     "bad.jsonl": (b'{"a": 1,\n', "JSON lines that cannot be read"),
 }
 

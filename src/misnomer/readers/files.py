@@ -98,6 +98,10 @@ def _file(path: Path) -> pa.Table:
     if suffix in (".parquet", ".arrow", ".feather", ".ipc"):
         raise ValueError(f"{name}: this is no {suffix[1:]} file, or it is damaged")
     if suffix in _LINES or (suffix not in _TEXTS and head.lstrip().startswith(b"{")):
+        if head.lstrip().startswith(b"["):
+            raise ValueError(
+                f"{name}: this is one JSON array: write one object per line (JSON lines) first"
+            )
         return _guarded(name, "JSON lines", lambda: _json(path))
     tab = "\t" if suffix in (".tsv", ".tab") else None
     return read_delimited(lambda: _open(path), name, tab)
