@@ -1,5 +1,7 @@
 """The same answer from a file by batches as from a table in memory, and after a crash."""
 
+import io
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import csv
+from rich.console import Console
 
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit
@@ -23,6 +26,7 @@ from misnomer.engines.checkpoint import Journal
 from misnomer.engines.local import fold
 from misnomer.readers.files import read_table
 from misnomer.readers.scan import scan, scan_table
+from misnomer.reports.text import render
 from misnomer.stats import Stats
 from misnomer.store import load_model
 from tests.engines.rows import table
@@ -91,6 +95,13 @@ def test_many_rows_are_sampled_but_all_are_judged(tmp_path, monkeypatch):
     worst = np.argsort(-np.nan_to_num(wrong), kind="stable")[:5]
     assert issues["row"].to_pylist()[:5] == worst.tolist()
     assert len(found.given) == 100
+    said = json.loads((out / "audit.json").read_text())
+    assert said["rows"]["flagged"] == found.flagged
+    page = (out / "report.html").read_text()
+    assert f"<dd>{found.flagged:,}<small>another class" in page and "of the sample" in page
+    terminal = Console(width=100, record=True, file=io.StringIO())
+    render(found, terminal)
+    assert f"{found.flagged:,} rows" in terminal.export_text()
     assert load_audit(out / "sample").error_rate == found.error_rate
     assert written["sample"].is_dir()
     other = audit_stream(scan(path, rows=10), "label")

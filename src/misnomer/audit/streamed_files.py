@@ -53,7 +53,6 @@ def save_stream(
             names.append("sample")
             page: str = import_module("misnomer.reports.html").to_html(found)
             said = import_module("misnomer.reports.json").to_json(found)
-            said["rows"]["flagged"] = found.flagged
             (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
             text = json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False)
             (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")

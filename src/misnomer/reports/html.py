@@ -91,7 +91,8 @@ def _answer(audit: Audit) -> dict[str, Any]:
         "span": wording.span,
         "number": wording.number,
         "interval": figures.interval(audit.error_rate),
-        "flagged": len(audit.ranking),
+        "flagged": wording.flagged(audit),
+        "sampled": wording.sampled(audit),
     }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
+from misnomer.reports import wording
 from misnomer.reports.concentration import by_label, by_value
 from misnomer.reports.confusions import confusions, true_given
 from misnomer.reports.sources import sources_json
@@ -62,7 +63,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
             "total": audit.fitted.rows,
             "labeled": audit.fitted.labeled,
             "trusted": audit.fitted.trusted,
-            "flagged": len(audit.ranking),
+            "flagged": wording.flagged(audit),
         },
         **_matrices(audit),
         **_details(audit, most),

@@ -96,7 +96,7 @@ def _rate(audit: Audit, page: _Page) -> RenderableType:
     for name, value in (
         ("Wrong labels", f"{wording.percent(rate.value)} ({wording.span(rate)})"),
         ("In rows", f"{wording.number(count.value)} ({wording.span(count, wording.number)})"),
-        ("Flagged", f"{len(audit.ranking):,} rows"),
+        ("Flagged", f"{wording.flagged(audit):,} rows"),
         ("Labeled", f"{fitted.labeled:,} of {fitted.rows:,} rows{trusted}"),
     ):
         table.add_row(page.say(name), page.say(value))
@@ -166,7 +166,11 @@ def _rows(audit: Audit, page: _Page) -> RenderableType:
     if not found:
         return page.say("No row is flagged.")
     lines: list[RenderableType] = [
-        page.say(f"Most suspect rows ({len(found)} of {len(audit.ranking):,} flagged)", "bold")
+        page.say(
+            f"Most suspect rows{wording.sampled(audit)} ({len(found)} of {len(audit.ranking):,} "
+            "flagged)",
+            "bold",
+        )
     ]
     for one in found:
         lines += _suspect(one, page)

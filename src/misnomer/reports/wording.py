@@ -134,3 +134,13 @@ def row_name(audit: Audit, position: int) -> str:
     if audit.shape.index is not None:
         return shown(audit.shape.index[position])
     return str(position)
+
+
+def flagged(audit: Any) -> int:
+    """Count the labels that are called wrong, among all rows."""
+    return int(getattr(audit, "flagged", len(audit.ranking)))
+
+
+def sampled(audit: Any) -> str:
+    """Say so where the rows at hand are a sample of those that were judged."""
+    return " of the sample" if len(audit.given) < audit.fitted.rows else ""
