@@ -1,8 +1,8 @@
 """How fast and how small: rows per second and memory, in memory, by batches and on a cluster.
 
 Run as ``python -m benchmarks.scale [sections] [--write]``; every figure is a ratio within one run,
-or comes with what it was measured on. Sections: stream, count, memory, cluster, overhead, wide.
-``--write`` puts the figures into benchmarks/scale.json and the table of docs/scale.md.
+or comes with what it was measured on. Sections: stream, count, memory, cluster, overhead, wide,
+files. ``--write`` puts the figures into benchmarks/scale.json and the table of docs/scale.md.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from benchmarks import scale_page
+from benchmarks.scale_files import files
 from benchmarks.scale_texts import PEAK, wide
 
 warnings.simplefilter("ignore")
@@ -215,7 +216,7 @@ def overhead(folder: Path) -> dict[str, object]:
 
 def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    sections = {f.__name__: f for f in (stream, count, memory, cluster, overhead, wide)}
+    sections = {f.__name__: f for f in (stream, count, memory, cluster, overhead, wide, files)}
     said = [word for word in sys.argv[1:] if word != "--write"]
     for name in said or sections:
         with tempfile.TemporaryDirectory(prefix="misnomer-scale-") as folder:

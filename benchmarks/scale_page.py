@@ -100,6 +100,23 @@ def _wide(f: Figures) -> list[str]:
     return [_row(what, said, against, f["load"])]
 
 
+def _files(f: Figures) -> list[str]:
+    one, other = f["csv"], f["parquet"]
+    what = (
+        f"`misnomer audit` of a CSV file of {one['file_mb'] / 1024:.1f} GiB, {f['rows']:,} rows, "
+        f"{f['columns']} columns"
+    )
+    said = (
+        f"{one['cpu_seconds']} s of CPU, {one['seconds']} s by the clock, {one['peak_mb']} MiB; "
+        f"its Parquet twin {other['cpu_seconds']} s, {other['seconds']} s, {other['peak_mb']} MiB"
+    )
+    against = (
+        f"{f['csv_of_parquet']} times the CPU of the twin; the bar is {f['bar']:.0f}; `--memory` "
+        f"{f['memory_mb']} MiB"
+    )
+    return [_row(what, said, against, f["load"])]
+
+
 LINES = {
     "stream": _stream,
     "count": _count,
@@ -107,4 +124,5 @@ LINES = {
     "overhead": _overhead,
     "cluster": _cluster,
     "wide": _wide,
+    "files": _files,
 }

@@ -93,6 +93,18 @@ void Plan::fold(const Matrix &weights, const Matrix &by_code) {
     }
 }
 
+void Plan::sketch(const Kernels &kernels) {
+    constexpr Index worth = 40;  // cells of a word
+    constexpr int few = 8;       // classes: their weights fit into one cache line
+    if (words_.size() != 1 || layout_.scored <= few || layout_.scored < layout_.classes) return;
+    const Index size = kernels.sketch_size(layout_.classes);
+    if (size == 0 || words_[0].cells < std::max<Index>(worth * words_[0].columns, 1)) return;
+    Buffer<std::uint32_t> table(words_[0].columns * size, Fill::none);
+    if (!kernels.sketch(call(), table_.rows, table.data())) return;
+    sketch_ = std::move(table);
+    words_[0].sketch = sketch_.data();
+}
+
 void Plan::unfold(const Sums &sums, const Matrix &out, const Matrix &by_code) const {
     const int classes = layout_.classes;
     const Matrix table = matrix(sums.own, slots_);

@@ -4,6 +4,7 @@
 
 #include "lookups.hpp"
 #include "reals.hpp"
+#include "sketch.hpp"
 #include "softmax.hpp"
 #include "words.hpp"
 
@@ -20,12 +21,17 @@ void read(const Call &call, Index first, Index rows, Scratch &scratch) {
     read_words(call, first, rows, scratch);
 }
 
+bool sketched(const Call &call) { return call.n_words > 0 && call.words[0].sketch != nullptr; }
+
 void score(const Call &call, Index first, Index rows, Scratch &scratch) {
     if (!call.lookups.n_sections || !call.lookups.sections[0].with_code)
         std::memset(scratch.scores, 0, sizeof(double) * rows * call.stride);
     score_lookups(call, rows, scratch);
     score_reals(call, first, rows, scratch);
-    score_words(call, first, rows, scratch);
+    if (sketched(call))
+        decide_words(call, first, rows, scratch);
+    else
+        score_words(call, first, rows, scratch);
 }
 
 void give(const Call &call, Index first, Index rows, const Scratch &scratch) {
@@ -47,6 +53,7 @@ void add(const Call &call, Index first, Index rows, Scratch &scratch, const Sums
     add_lookups(call, rows, scratch, sums.own);
     add_reals(call, rows, scratch, sums.own);
     add_words(call, first, rows, scratch, sums.words);
+    if (sketched(call)) take_back_evidence(call, rows, scratch);
 }
 
 void tally(const Call &call, Index first, Index rows, Scratch &scratch, const Sums &sums) {
@@ -115,6 +122,9 @@ const Kernels &kernels() {
                                    share_rows,
                                    add,
                                    tally,
+                                   sketch_size,
+                                   sketch_words,
+                                   product_of_words,
                                    merge,
                                    mark_present8,
                                    mark_present<std::uint16_t>};

@@ -74,6 +74,7 @@ struct Words {
     Index columns, cells;
     const double *weights;  // (columns, stride)
     Index sums;             // in Sums::words: (columns, stride)
+    const std::uint32_t *sketch;  // of the weights (sketch.hpp), or null
 };
 
 // One pass over the rows of one table.
@@ -109,6 +110,8 @@ struct Scratch {
     double *count;    // (word_piece)
     int *shift;       // (classes): those that take part in a row
     double *part;     // (classes): and their shares
+    double *evidence; // of words (chunk, stride): of rows that a sketch did not decide
+    bool *decided;    // (chunk): by a sketch
     bool stray_word;  // an index beyond the vocabulary was met
     double loglik;
 };
@@ -127,6 +130,9 @@ struct Kernels {
     void (*share)(const Call &, Index first, Index rows, Scratch &);
     void (*add)(const Call &, Index first, Index rows, Scratch &, const Sums &);
     void (*tally)(const Call &, Index first, Index rows, Scratch &, const Sums &);
+    Index (*sketch_size)(int classes);  // of a word; zero where there is none
+    bool (*sketch)(const Call &, Index rows, std::uint32_t *to);  // false where it would not pay
+    double (*product)(const Call &, const double *words);  // of weights and sums of words
     void (*merge)(double *total, double *part, Index size);
     void (*presence8)(const std::uint8_t *, Index rows, Index columns, std::uint8_t *seen);
     void (*presence16)(const std::uint16_t *, Index rows, Index columns, std::uint8_t *seen);

@@ -1,4 +1,5 @@
-// A vector of doubles as wide as the instruction set that this file is compiled for.
+// A vector of doubles, and one of floats, as wide as the instruction set that this file is
+// compiled for.
 #pragma once
 
 #include <cstring>
@@ -23,6 +24,10 @@ constexpr int lanes = 2;
 using Lanes = double __attribute__((vector_size(8 * lanes)));
 using LaneBits = std::uint64_t __attribute__((vector_size(8 * lanes)));
 
+constexpr int singles = 2 * lanes;
+using Singles = float __attribute__((vector_size(4 * singles)));
+using SingleBits = std::uint32_t __attribute__((vector_size(4 * singles)));
+
 inline double part(Lanes value, int i) { return value[i]; }
 inline void set_part(Lanes &value, int i, double to) { value[i] = to; }
 
@@ -33,6 +38,10 @@ constexpr int lanes = 1;
 
 using Lanes = double;
 using LaneBits = std::uint64_t;
+
+constexpr int singles = 1;
+using Singles = float;
+using SingleBits = std::uint32_t;
 
 inline double part(Lanes value, int) { return value; }
 inline void set_part(Lanes &value, int, double to) { value = to; }
@@ -59,6 +68,19 @@ inline Lanes load(const float *from) {
     double value[lanes];
     for (int i = 0; i < lanes; ++i) value[i] = static_cast<double>(from[i]);
     return load(value);
+}
+
+inline SingleBits load(const std::uint32_t *from) {
+    SingleBits value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+inline void add_to(float *to, Singles value) {
+    Singles sum;
+    std::memcpy(&sum, to, sizeof sum);
+    sum += value;
+    std::memcpy(to, &sum, sizeof sum);
 }
 
 inline void store(double *to, const Lanes &value) { std::memcpy(to, &value, sizeof value); }

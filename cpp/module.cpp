@@ -114,6 +114,7 @@ double expect(const Blocks &blocks, const Weights &weights, const Weights &table
     Plan plan(blocks, side_by_side(out.shape(0), weights.shape(0), kernels.lanes), codes.data(),
               table.shape(0), kernels.lanes);
     plan.fold(matrix(weights, 0), matrix(table, 1));
+    plan.sketch(kernels);
     Call call = plan.call();
     call.codes = codes.data();
     call.weight = weights_of_rows(weight);

@@ -44,11 +44,14 @@ Pass::Desk Pass::desk() const {
     desk.count = Buffer<double>(word_piece);
     desk.part = Buffer<double>(call_.classes);
     desk.shift = Buffer<int>(call_.classes);
+    desk.evidence = Buffer<double>(sketched() ? chunk * call_.stride : 0);
+    desk.decided = Buffer<bool>(sketched() ? chunk : 0);
     if (private_sums_) desk.sums = Buffer<double>(plan_.own_size() + plan_.words_size());
-    desk.scratch = {desk.scores.data(),   desk.slots.data(), desk.values.data(),
-                    desk.seen.data(),     desk.cells.data(), desk.complete.data(),
-                    desk.tile.data(),     desk.count.data(), desk.shift.data(),
-                    desk.part.data(),     false,             0.0};
+    desk.scratch = {desk.scores.data(),   desk.slots.data(),    desk.values.data(),
+                    desk.seen.data(),     desk.cells.data(),    desk.complete.data(),
+                    desk.tile.data(),     desk.count.data(),    desk.shift.data(),
+                    desk.part.data(),     desk.evidence.data(), desk.decided.data(),
+                    false,                0.0};
     return desk;
 }
 
@@ -68,6 +71,7 @@ bool Pass::run() {
     wait_for_all();
     for (auto &thread : others) thread.join();
     for (const Desk &desk : desks_) stray_word_ |= desk.scratch.stray_word;
+    if (sketched() && !stop_) loglik_ += kernels_.product(call_, total_.words);
     return !stop_;
 }
 

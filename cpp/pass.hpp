@@ -41,16 +41,17 @@ class Pass {
   private:
     // A thread's own memory.
     struct Desk {
-        Buffer<double> scores, values, seen, tile, count, part, sums;
+        Buffer<double> scores, values, seen, tile, count, part, evidence, sums;
         Buffer<int> shift;
         Buffer<Slot> slots;
         Buffer<const double *> cells;
-        Buffer<bool> complete;
+        Buffer<bool> complete, decided;
         Scratch scratch{};
         Sums own(const Plan &plan) const { return {sums.data(), sums.data() + plan.own_size()}; }
     };
 
     Desk desk() const;
+    bool sketched() const { return call_.n_words > 0 && call_.words[0].sketch != nullptr; }
     void work(std::size_t worker);
     bool do_piece(Index piece, std::size_t worker);
     void do_chunk(Index first, Index rows, Scratch &scratch) const;

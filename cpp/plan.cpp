@@ -182,7 +182,7 @@ void Plan::add_reals(const RealsBlock &block, int lanes) {
 
 void Plan::add_words(const WordsBlock &block) {
     words_.push_back({block.data, block.number, block.indices, block.starts, block.wide,
-                      block.columns, block.cells, nullptr, 0});
+                      block.columns, block.cells, nullptr, 0, nullptr});
 }
 
 void Plan::cut_sections() {

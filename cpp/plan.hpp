@@ -41,6 +41,8 @@ class Plan {
 
     // Write the weights into the tables that the kernels read.
     void fold(const Matrix &weights, const Matrix &by_code);
+    // Sketch the folded weights of words, where that speeds the pass up.
+    void sketch(const Kernels &kernels);
     // Read the sums by class and statistic, and by class and code. Those of words may lie in
     // `out` already.
     void unfold(const Sums &sums, const Matrix &out, const Matrix &by_code) const;
@@ -86,6 +88,7 @@ class Plan {
     std::vector<Words> words_;
     std::vector<Buffer<double>> weights_;  // of reals, their centers, then of words
     Buffer<double> lookup_table_;
+    Buffer<std::uint32_t> sketch_;
     Index slots_ = 0, own_size_ = 0, words_size_ = 0, words_from_ = 0;
     Index scratch_values_ = 0, chunk_ = 1, stripes_ = 1;
     double work_ = 0;

@@ -11,7 +11,7 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
-constexpr int ahead = 24;  // how many words in advance a word's table row is fetched
+constexpr int ahead = 40;  // how many words in advance a word's table row is fetched
 
 template <class Value>
 void widen(const void *data, Index from, Index size, double *count) {
@@ -137,16 +137,22 @@ void give_words(double *sums, std::size_t stride, const Piece<Word> &piece, cons
     if (classes == 1) give_words<1>(sums, stride, piece, shift, share);
 }
 
+// Add what the words of a row weigh to its scores.
+template <class Word>
+inline void score_row(const Call &call, const Words &block, Index row, Scratch &scratch,
+                      double *scores) {
+    each_piece<Word>(block, row, scratch, [&](const Piece<Word> &piece) {
+        by_width(padded(call.scored), [&](auto width, int shift) {
+            weigh_words<width>(block.weights + shift, call.stride, piece, scores + shift);
+        });
+    });
+}
+
 template <class Word>
 void score_words(const Call &call, const Words &block, Index first, Index rows,
                  Scratch &scratch) {
     for (Index row = 0; row < rows; ++row)
-        each_piece<Word>(block, first + row, scratch, [&](const Piece<Word> &piece) {
-            by_width(padded(call.scored), [&](auto width, int shift) {
-                weigh_words<width>(block.weights + shift, call.stride, piece,
-                                   scratch.scores + row * call.stride + shift);
-            });
-        });
+        score_row<Word>(call, block, first + row, scratch, scratch.scores + row * call.stride);
 }
 
 // Collect the classes that take part. Those with less than 2^-60 of the largest share add less

@@ -1,6 +1,7 @@
 """Many labels: audit() keeps what occurs, by itself where dense weights would be too large."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from misnomer.audit.wide_result import WideAudit
 from misnomer.classifiers import sizes
 from misnomer.cli import app
 from misnomer.readers.files import read_table
+from misnomer.store.wide_models import load_predictor, wide_bytes, wide_from
 
 
 @pytest.fixture
@@ -114,3 +116,66 @@ def test_the_classifier_says_what_to_do_instead(monkeypatch):
     monkeypatch.setattr(sizes.os, "sysconf", lambda _: 10)
     with pytest.raises(ValueError, match=r"8 classes times 60 .* call audit\(\)"):
         NoisyLabelNB().fit(counted(words), y)
+
+
+def test_the_page_is_small_and_safe_and_the_model_predicts(always, tmp_path):
+    words, y, _ = rows(3000, K=200)
+    y = np.array([f"<b>{name}</b>" for name in y], object)
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    table = pa.table({"note": text, "size": np.arange(3000) % 7 * 0.5, "label": y.tolist()})
+    found = audit(table, "label")
+    folder = tmp_path / "audit"
+    written = found.save(folder)
+    assert {path.name for path in folder.iterdir()} == set(written)
+    page = (folder / "report.html").read_text()
+    assert page == found.to_html(tmp_path / "page.html")
+    assert page == (tmp_path / "page.html").read_text()
+    assert len(page) < 1 << 20
+    assert "<b>label" not in page and "&lt;b&gt;label" in page
+    assert f"{len(found.ranking):,} flagged" in page
+    assert "<script" not in page and "http:" not in page.replace("http-equiv", "")
+    same = load_predictor(folder / "model.safetensors")
+    place, chance = found.model.best(table)
+    again = same.best(table)
+    np.testing.assert_array_equal(again[0], place)
+    np.testing.assert_allclose(again[1], chance, rtol=1e-12)
+    assert ((chance > 0) & (chance <= 1)).all()
+    assert same.predict(table).tolist() == [found.labels[k] for k in place]
+
+
+def test_predict_with_the_model_of_an_audit(always, tmp_path):
+    words, y, z = rows()
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    real = np.where(np.arange(400) % 9, np.arange(400) % 7 * 0.5, np.nan)
+    table = pa.table({"note": text, "size": real, "label": y.tolist()})
+    found = audit(table, "label")
+    found.save(tmp_path / "audit")
+    new = pa.table({"size": real[:50], "note": text[:50], "row": range(50)})
+    pq.write_table(new, tmp_path / "new.parquet")
+    out = tmp_path / "out.csv"
+    said = ["predict", str(tmp_path / "audit"), str(tmp_path / "new.parquet")]
+    result = CliRunner().invoke(app, [*said, "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    answer = read_table(out)
+    assert (np.array(answer["predicted_class"].to_pylist()) == z[:50]).mean() > 0.9
+    assert answer["row"].to_pylist() == list(range(50))
+    result = CliRunner().invoke(app, [*said, "--proba"])
+    assert result.exit_code != 0
+    assert "leave --proba out" in result.output
+
+
+def test_a_model_that_was_tampered_with_is_refused(always, tmp_path):
+    words, y, _ = rows()
+    model = audit(counted(words), y).model
+    good = wide_bytes(model)
+    assert wide_from(good, "m").best(counted(words))[0].tolist() == (
+        model.best(counted(words))[0].tolist()
+    )
+    bad = bytearray(good)
+    bad[-3] ^= 1
+    (tmp_path / "bad").write_bytes(bytes(bad))
+    with pytest.raises(ValueError, match="damaged"):
+        load_predictor(tmp_path / "bad")
+    for part in ({"prior": -model.prior}, {"scale": float("nan")}, {"cuts": np.zeros((1, 9))}):
+        with pytest.raises(ValueError):
+            wide_from(wide_bytes(replace(model, **part)), "m")

@@ -42,6 +42,36 @@ def test_an_audit_round_trip(tmp_path, spoiled):
     assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == sorted(written)
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([f"case {i}" for i in range(120)], name="case"),
+        pd.Index(np.arange(120)[::-1] * 3, name="number"),
+        pd.RangeIndex(120, name="place"),
+    ],
+)
+def test_the_index_and_the_seed_come_back(tmp_path, spoiled, index):
+    frame = spoiled.set_axis(index, axis=0)
+    one = audit(frame, label="verdict", ignore=["given_label", "formula"], random_state=7)
+    save_audit(one, tmp_path)
+    two = load_audit(tmp_path)
+    pd.testing.assert_frame_equal(two.rows, one.rows, check_index_type=False)
+    pd.testing.assert_frame_equal(two.issues, one.issues, check_index_type=False)
+    assert two.rows.index.name == index.name
+    assert two.explain(index[4]).log_odds == one.explain(index[4]).log_odds
+    assert two.classifier.random_state == 7
+
+
+@pytest.mark.parametrize(
+    "index", [pd.date_range("2020-01-01", periods=120), pd.RangeIndex(120), pd.Index([0.5] * 120)]
+)
+def test_other_indexes_come_back_as_positions(tmp_path, spoiled, index):
+    frame = spoiled.set_axis(index, axis=0)
+    one = audit(frame, label="verdict", ignore=["given_label", "formula"])
+    save_audit(one, tmp_path)
+    assert load_audit(tmp_path).rows.index.tolist() == list(range(120))
+
+
 def test_rows_and_issues_on_disk(tmp_path, spoiled):
     one = audit(spoiled, label="verdict", ignore=["given_label", "formula"])
     save_audit(one, tmp_path)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.frames import Shape, default_backend
+from misnomer.audit.index_files import read_index
 from misnomer.audit.origin import Origin
 from misnomer.audit.result import Audit, Fitted, places
 from misnomer.audit.saving import ARRAYS, NUMBERS
@@ -32,7 +33,8 @@ _OWN = 5  # columns of rows.parquet that are the audit's
 def load_audit(folder: str | Path) -> Audit:
     """Read an audit back; refuse one that is damaged, foreign or newer, in one sentence.
 
-    The frames come back as pandas (pyarrow where that is not installed), rows by position.
+    The frames come back as pandas (pyarrow where that is not installed). Rows have the index of the
+    pandas frame that was audited, if it held whole numbers or names; else they go by position.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -58,6 +60,8 @@ def _audit(
     trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
     if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):
         raise checks.ContradictionError("a row has a label that the model does not know")
+    if about.get("random_state") is not None:
+        classifier.random_state = checks.number(about["random_state"])
     source = _source(rows, about["renamed"]) if "words.data" not in arrays else None
     blocks = _blocks(classifier, arrays, source, n)
     return Audit(
@@ -74,7 +78,7 @@ def _audit(
         warnings=tuple(checks.strings(about["warnings"])),
         classifier=classifier,
         batch=Batch(blocks, _codes(classifier, given, trusted)),
-        shape=Shape(default_backend(), None, source, about["id"]),
+        shape=Shape(default_backend(), read_index(arrays, about, n), source, about["id"]),
         sources=read_sources(arrays, about, classifier.labels_, n),
         origin=_origin(about.get("origin")),
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from misnomer.audit.frames import row_columns
+from misnomer.audit.index_files import written_index
 from misnomer.audit.result import Audit
 from misnomer.store.container import pack
 from misnomer.store.models import model_bytes
@@ -103,13 +104,23 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
         "warnings": list(audit.warnings),
         "id": audit.shape.id,
         "renamed": renamed,
+        "random_state": _seed(audit.classifier),
     }
+    index, named = written_index(audit.shape.index)
+    arrays |= index
+    about |= named
     if audit.origin is not None:
         about["origin"] = asdict(audit.origin)
     if audit.sources is not None:
         more, about["sources"] = import_module("misnomer.audit.source_files").written(audit.sources)
         arrays |= more
     return pack("audit", arrays, about)
+
+
+def _seed(classifier: Any) -> int | None:
+    """Take the seed of a classifier; a generator of random numbers cannot be told again."""
+    seed = classifier.get_params().get("random_state")
+    return int(seed) if isinstance(seed, int | np.integer) else None
 
 
 def _plain(value: Any) -> Any:

@@ -17,25 +17,29 @@ from misnomer.audit.result import Fitted
 from misnomer.audit.wide_result import WideAudit, wide_verdict
 from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import checked_trusted
+from misnomer.classifiers.wide import cuts_of, tokens_of, wide_model
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.blocks import Block
 from misnomer.readers import read
 from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right, fit_sparse
-from misnomer.solvers.sparse_rows import tokens
 from misnomer.table import Schema
 
 _CELLS = 1 << 27  # classes times statistics: a gigabyte of weights
 _SHARE = 0.5  # of the machine's memory that dense arrays may take
 _COPIES = 4  # weights, sums, virtual examples, and what is in between
+_LOOKED_AT = 20_000  # rows that a dense search looks at again and again
+_STEPS = 4e8  # rows times pairs of classes: about a minute
 _MANY = 200  # labels from which a frame is looked at
 
 
 def is_wide(rows: int, classes: int, statistics: int) -> bool:
-    """Tell whether dense weights, or a dense share per row and class, would be too large.
+    """Tell whether dense weights, or a dense share per row and class, would be too large or slow.
 
     Examples
     --------
     >>> is_wide(200_000, 20, 100_000), is_wide(200_000, 5_000, 1_000_000)
+    (False, True)
+    >>> is_wide(1_000, 300, 20), is_wide(20_000, 300, 20)
     (False, True)
     """
     if classes < _MANY:
@@ -45,7 +49,8 @@ def is_wide(rows: int, classes: int, statistics: int) -> bool:
     except (ValueError, OSError, AttributeError):
         room = float("inf")
     large = 8 * _COPIES * classes * max(statistics, rows, classes) > room
-    return classes * statistics > _CELLS or large
+    slow = min(rows, _LOOKED_AT) * classes**2 > _STEPS
+    return classes * statistics > _CELLS or large or slow
 
 
 def found_wide(inputs: Inputs, classifier: Any, started: float) -> WideAudit | None:
@@ -110,7 +115,9 @@ def audit_blocks(
 ) -> WideAudit:
     """Fit compact rows and put the answers together."""
     started = perf_counter() if started is None else started
-    fit = fit_sparse(tokens(blocks), label, len(names), trusted=trusted, progress=progress)
+    cuts = cuts_of(blocks)
+    rows = tokens_of(blocks, cuts)
+    fit = fit_sparse(rows, label, len(names), trusted=trusted, progress=progress)
     sure = np.zeros(len(label), bool) if trusted is None else trusted & (label >= 0)
     right = chance_of_right(fit.found, fit.judged.share, label)
     wrong = np.where(sure | (label < 0), 0.0, np.clip(1.0 - right, 0.0, 1.0))
@@ -129,6 +136,7 @@ def audit_blocks(
         fitted=_fitted(schema, fit, label, sure, perf_counter() - started),
         warnings=notes,
         shape=shape,
+        model=wide_model(schema, names, cuts, fit),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,24 @@ from numpy.typing import NDArray
 from misnomer.audit.frames import Shape
 from misnomer.audit.result import Fitted
 from misnomer.audit.saving import issue_table, row_table
+from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
 from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right
 from misnomer.store.spreadsheet import write_csv
-from misnomer.store.writing import filling
+from misnomer.store.wide_models import wide_bytes
+from misnomer.store.writing import filling, write_text
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
-FILES = ("issues.csv", "confusions.csv", "audit.json", "rows.parquet")
+FILES = (
+    "report.html",
+    "issues.csv",
+    "confusions.csv",
+    "audit.json",
+    "rows.parquet",
+    "model.safetensors",
+)
 _FEW = 10  # rows of a class
 _SEPARATE = 0.75  # mean probability of the best class from the columns alone
 _LOST = 0.05  # share of the rows in classes whose own label is not their most usual one
@@ -35,8 +45,8 @@ _LISTED = 100  # confusions in audit.json
 class WideAudit:
     """What is wrong with the labels of some rows, where labels are many.
 
-    It answers what an ``Audit`` answers; ``noise_pairs`` stands for the matrix. There is no report
-    page, no model file and no explanation of single rows.
+    It answers what an ``Audit`` answers; ``noise_pairs`` stands for the matrix. There is no
+    explanation of single rows.
 
     Attributes
     ----------
@@ -58,6 +68,8 @@ class WideAudit:
         What was fitted and why.
     warnings : tuple of str
         What the user should know about the input.
+    model : WideModel
+        What tells the true class of new rows.
     origin : Origin or None
         Which file the rows came from, where they came from one.
     """
@@ -73,6 +85,7 @@ class WideAudit:
     fitted: Fitted
     warnings: tuple[str, ...]
     shape: Shape
+    model: WideModel
     origin: Any = None
 
     @property
@@ -157,8 +170,17 @@ class WideAudit:
         """Refuse: the weights of single words are not kept."""
         raise ValueError("an audit of so many labels explains no single rows: audit some labels")
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Render the report as one self-contained page; write it where a path is given."""
+        every, _ = row_table(self)  # type: ignore[arg-type]
+        issues = issue_table(self, every)  # type: ignore[arg-type]
+        page: str = import_module("misnomer.reports.wide_html").wide_page(self, issues)
+        if path is not None:
+            write_text(path, page)
+        return page
+
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
-        """Write the rows, the issues, the confusions and the numbers into a folder.
+        """Write the rows, the issues, the confusions, the report and the model into a folder.
 
         Returns
         -------
@@ -172,7 +194,10 @@ class WideAudit:
         return {name: Path(folder) / name for name in FILES}
 
     def write_beside(self, inside: Path, issues: pa.Table) -> None:
-        """Write what stands beside ``rows.parquet``: the issues, the confusions, the numbers."""
+        """Write what stands beside ``rows.parquet``: for people and for ``misnomer predict``."""
+        page: str = import_module("misnomer.reports.wide_html").wide_page(self, issues)
+        (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
+        (inside / "model.safetensors").write_bytes(wide_bytes(self.model))
         write_csv(issues, inside / "issues.csv")
         write_csv(self.confusions, inside / "confusions.csv")
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)

@@ -93,18 +93,13 @@ def predict(classifier: Any, file: str, out: Path | None, *, proba: bool) -> Non
 
 
 def _predicted(classifier: Any, file: str, proba: bool) -> Iterator[pa.Table]:
-    from misnomer.cli.predicting import predicted
+    from misnomer.cli.predicting import classified
     from misnomer.readers.parts import spelled_out
     from misnomer.readers.scan import scan
 
     found = scan(file)
     for batch in found.batches(found.names):
-        rows = spelled_out(batch)
-        try:
-            share = classifier.predict_proba(rows)
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from None
-        yield predicted(rows, classifier.classes_, share, proba=proba)
+        yield classified(classifier, spelled_out(batch), file, proba=proba)
 
 
 class _Rows:

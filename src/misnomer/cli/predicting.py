@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.streaming import too_large
+from misnomer.classifiers.wide import WideModel
 from misnomer.cli import large
 from misnomer.readers.files import read_table
-from misnomer.store import load_model
 from misnomer.store.spreadsheet import print_csv, write_csv
+from misnomer.store.wide_models import load_predictor
 from misnomer.store.writing import replacing
 
 
@@ -21,16 +22,12 @@ def run(model: Path, file: str, out: Path | None, *, proba: bool, force: bool) -
     """Classify the rows of a file and write them with their predicted class."""
     if out is not None and out.is_file() and not force:
         raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
-    classifier = load_model(model / "model.safetensors" if model.is_dir() else model)
+    classifier = load_predictor(model / "model.safetensors" if model.is_dir() else model)
     if too_large(file):
         large.predict(classifier, file, out, proba=proba)
         return
     rows = read_table(file)
-    try:
-        share = classifier.predict_proba(rows)
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
-    table = predicted(rows, classifier.classes_, share, proba=proba)
+    table = classified(classifier, rows, file, proba=proba)
     if out is None:
         print_csv(table, sys.stdout)
         return
@@ -48,6 +45,23 @@ def _write(table: pa.Table, path: Path, suffix: str) -> None:
         write_csv(table, path)
 
 
+def classified(classifier: Any, rows: pa.Table, file: str, *, proba: bool) -> pa.Table:
+    """Classify some rows of a file."""
+    if proba and isinstance(classifier, WideModel):
+        raise ValueError(
+            f"the model has {len(classifier.classes_):,} classes: leave --proba out, the most "
+            "probable class comes with its probability"
+        )
+    try:
+        if isinstance(classifier, WideModel):
+            place, chance = classifier.best(rows)
+            return _beside(rows, _answer(classifier.classes_, place, chance))
+        share = classifier.predict_proba(rows)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    return predicted(rows, classifier.classes_, share, proba=proba)
+
+
 def predicted(rows: pa.Table, classes: Any, share: Any, *, proba: bool) -> pa.Table:
     """Put the most probable class and its probability behind the rows' own columns.
 
@@ -58,10 +72,19 @@ def predicted(rows: pa.Table, classes: Any, share: Any, *, proba: bool) -> pa.Ta
     [{'age': 30, 'predicted_class': 'yes', 'probability': 0.75}]
     """
     best = share.argmax(axis=1)
-    columns = {"predicted_class": pa.array(classes[best].tolist())}
-    columns["probability"] = pa.array(share[np.arange(len(share)), best])
+    columns = _answer(classes, best, share[np.arange(len(share)), best])
     if proba:
         columns |= {f"P({name})": pa.array(share[:, k]) for k, name in enumerate(classes.tolist())}
+    return _beside(rows, columns)
+
+
+def _answer(classes: Any, place: Any, chance: Any) -> dict[str, pa.Array]:
+    names = pa.array(classes[place].tolist())
+    return {"predicted_class": names, "probability": pa.array(chance)}
+
+
+def _beside(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+    """Put columns behind the rows' own; a name that is taken gets a longer one."""
     for name, column in columns.items():
         while name in rows.column_names:
             name += " (misnomer)"

@@ -1,0 +1,79 @@
+"""An audit of thousands of labels as one self-contained page: the worst of everything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from misnomer.reports import figures, wording
+from misnomer.reports.concentration import by_label
+from misnomer.reports.html import _environment
+from misnomer.reports.json import finite, histogram
+
+if TYPE_CHECKING:
+    from misnomer.audit.wide_result import WideAudit
+
+# A page to be read, not a dump: all rows are in the files beside it.
+_SUSPECTS, _LABELS, _CONFUSIONS, _COLUMNS, _CELLS = 100, 50, 100, 60, 12
+_OWN = ("row", "given_label", "suggested_label", "error_probability", "label_quality")
+
+
+def wide_page(audit: WideAudit, issues: pa.Table) -> str:
+    """Render the report as one page that needs nothing else: no network, no script.
+
+    Parameters
+    ----------
+    audit : WideAudit
+        The audit.
+    issues : Arrow table
+        The flagged rows, the worst first: ``row``, what is known of it, then its own columns.
+
+    Returns
+    -------
+    str
+        The page. Every name and cell in it is escaped.
+    """
+    from misnomer.version import __version__
+
+    any_audit: Any = audit
+    counts, spots = histogram(any_audit), by_label(any_audit)
+    kinds, families = Counter(audit.fitted.families.values()), audit.fitted.families
+    return (
+        _environment()
+        .get_template("wide.html")
+        .render(
+            audit=audit,
+            label=wording.shown(audit.label),
+            headline=wording.headline(any_audit),
+            meaning=wording.MEANINGS[audit.verdict.level],
+            span=wording.span,
+            number=wording.number,
+            interval=figures.interval(audit.error_rate),
+            confusions=audit.confusions.slice(0, _CONFUSIONS).to_pylist(),
+            more_confusions=max(0, audit.confusions.num_rows - _CONFUSIONS),
+            histogram=figures.histogram(counts),
+            counts=finite(counts),
+            labels=spots[:_LABELS],
+            more_labels=max(0, len(spots) - _LABELS),
+            suspects=[_suspect(audit, one) for one in issues.slice(0, _SUSPECTS).to_pylist()],
+            tests=dict(audit.verdict.tests),
+            kinds=sorted(kinds.items()),
+            families=list(families.items())[:_COLUMNS],
+            more_families=max(0, len(families) - _COLUMNS),
+            version=__version__,
+        )
+    )
+
+
+def _suspect(audit: WideAudit, row: dict[Any, Any]) -> dict[str, Any]:
+    """Take a flagged row apart: what is known of it, and its first cells."""
+    cells = [
+        (wording.shown(name), wording.shown(value, longest=400))
+        for name, value in row.items()
+        if name not in (*_OWN, audit.label)
+    ]
+    id, any_audit = audit.shape.id, cast("Any", audit)
+    name = wording.shown(row[id]) if id in row else wording.row_name(any_audit, row["row"])
+    return {**{own: row[own] for own in _OWN}, "name": name, "cells": cells[:_CELLS]}
