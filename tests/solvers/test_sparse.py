@@ -10,7 +10,7 @@ from misnomer.families import Categorical, Count
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 from misnomer.kernels.reference import softmax
 from misnomer.solvers import sparse_channel, sparse_weights
-from misnomer.solvers.sparse_channel import judge, pairs_of
+from misnomer.solvers.sparse_channel import GRID, judge, pairs_of
 from misnomer.solvers.sparse_naive_bayes import chance_of_right, fit_sparse
 from misnomer.solvers.sparse_rows import tokens
 from misnomer.solvers.sparse_scores import Own, candidates, evidence
@@ -89,10 +89,12 @@ def test_the_channel_is_the_dense_one_when_all_classes_are_candidates(texts):
     one = np.ones(len(y))
     sums = sums_by_class(rows, y, one, K)
     behind = background(sums, rows)
-    found = candidates(rows, weights_of(sums, behind), Own(sums, behind), y, one)
-    log_prior = np.log(np.arange(1.0, K + 1))
+    prior = np.arange(1.0, K + 1) / np.arange(1.0, K + 1).sum()
+    found = candidates(rows, weights_of(sums, behind), Own(sums, behind), y, one, prior)
+    assert (found.rest[:, 0] == 0).all()
+    log_prior = np.log(prior)
     pairs = pairs_of(found, y, K)
-    got = judge(found, pairs, log_prior, np.full(len(y), -1))
+    got = judge(found, pairs, log_prior, np.full(len(y), -1), scales=(0.1,))
     scores = np.empty((len(y), K))
     np.put_along_axis(scores, found.classes.astype(int), found.evidence, axis=1)
     share, channel = dense_channel(scores, log_prior, y, got.passes)
@@ -107,26 +109,37 @@ def test_the_channel_is_the_dense_one_when_all_classes_are_candidates(texts):
 
 def dense_channel(scores, log_prior, y, passes):
     """The same equations on full matrices."""
-    scale, rate, c = 0.1, 0.1, sparse_channel.VIRTUAL
+    scale, rate, c, a = 0.1, 0.1, GRID[0], GRID[0]
     J, share, labeled = np.zeros((K, K)), np.zeros_like(scores), y >= 0
-    base = None
-    for _ in range(passes):
-        base = np.where(np.eye(K, dtype=bool), 1 - rate, rate / (K - 1))
+    right, shown = np.eye(K, dtype=bool), y[y >= 0]
+
+    def chance(right, J, E, T, c, a):
+        wrong = (E + c * rate) / (T + c)
+        return np.where(right, 1 - wrong, wrong * (J + a / (K - 1)) / (E + a))
+
+    for step in range(passes):
         alone = softmax(scale * scores + log_prior)[0]
-        joint = alone.copy()
-        own = share[labeled]
-        top = np.maximum(J[y[labeled]] - own, 0) + c * base[y[labeled]]
-        joint[labeled] *= top / (np.maximum(J.sum(axis=0) - own, 0) + c)
+        joint, own, same = alone.copy(), share[labeled], right[shown]
+        E, T = J.sum(axis=0) - np.diag(J), J.sum(axis=0)
+        left = np.maximum(np.where(same, E, E - own), 0)
+        others = same, np.maximum(J[shown] - own, 0), left, np.maximum(T - own, 0)
+        joint[labeled] *= chance(*others, c, a)
         share = joint / joint.sum(axis=1, keepdims=True)
+        if step:
+            heights = {
+                (c, a): (share[labeled] * np.log(chance(*others, c, a))).sum()
+                for c in GRID
+                for a in GRID
+            }
+            c, a = max(heights, key=heights.get)
         J = np.stack([share[y == k].sum(axis=0) for k in range(K)])
         rate = (J.sum() - np.trace(J) + 1) / (J.sum() + 10)
-        base = np.where(np.eye(K, dtype=bool), 1 - rate, rate / (K - 1))
         q, e = alone[labeled], scores[labeled]
         mean = (q * e).sum(axis=1)
         slope = ((share[labeled] * e).sum(axis=1) - mean).sum()
         curve = (q * (e - mean[:, None]) ** 2).sum()
         scale = np.clip(scale + slope / curve, scale / 2, min(2 * scale, 1.0))
-    return share, (J + c * base) / (J.sum(axis=0) + c)
+    return share, chance(right, J, J.sum(axis=0) - np.diag(J), J.sum(axis=0), c, a)
 
 
 def test_few_candidates_hold_the_best_and_the_label(texts):
@@ -134,11 +147,43 @@ def test_few_candidates_hold_the_best_and_the_label(texts):
     one = np.ones(len(y))
     sums = sums_by_class(rows, y, one, K)
     behind = background(sums, rows)
-    args = rows, weights_of(sums, behind), Own(sums, behind), y, one
+    args = rows, weights_of(sums, behind), Own(sums, behind), y, one, np.full(K, 1 / K)
     every, few = candidates(*args), candidates(*args, most=3)
     assert_array_equal(few.classes[:, 0], every.classes[:, 0])
     assert (few.classes == y[:, None]).any(axis=1)[y >= 0].all()
     assert_array_equal(np.sort(few.classes, axis=1), np.array([np.unique(r) for r in few.classes]))
+
+
+def test_classes_that_are_not_kept_weigh_what_they_should(texts):
+    """At any scale the kept classes and the others have the mass of all."""
+    rows, _, y, _ = texts
+    one, prior = np.ones(len(y)), np.arange(1.0, K + 1) / np.arange(1.0, K + 1).sum()
+    sums = sums_by_class(rows, y, one, K)
+    behind = background(sums, rows)
+    args = rows, weights_of(sums, behind), Own(sums, behind), y, one, prior
+    every, few = candidates(*args), candidates(*args, most=3)
+    for scale, close in ((1e-6, 1e-9), (0.05, 0.02)):
+        whole = np.log(np.exp(scale * every.evidence + np.log(prior)[every.classes]).sum(axis=1))
+        kept = np.exp(scale * few.evidence + np.log(prior)[few.classes]).sum(axis=1)
+        far, slope, _ = few.others(scale)
+        assert_allclose(np.log(kept + np.exp(far)), whole, atol=close)
+        assert_allclose((few.others(scale + 1e-6)[0] - far) / 1e-6, slope, rtol=1e-3, atol=1e-3)
+
+
+def test_scattered_errors_among_many_labels_are_counted():
+    """Each class has few rows and each pair of labels hardly an error: they must not vanish."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 300, 4000)
+    topics = rng.integers(0, 6000, (300, 12))
+    words = np.column_stack([topics[z[:, None], rng.integers(0, 12, (4000, 8))],
+                             rng.integers(0, 6000, (4000, 6))])  # fmt: skip
+    at = np.repeat(np.arange(4000), 14), words.ravel()
+    X = sparse.csr_array((np.ones(words.size), at), shape=(4000, 6000))
+    y = np.where(rng.random(4000) < 0.1, rng.integers(0, 300, 4000), z)
+    fit = fit_sparse(tokens([Words(X)]), y, 300)
+    doubt = 1 - chance_of_right(fit.found, fit.judged.share, y)
+    assert doubt.mean() == pytest.approx((y != z).mean(), abs=0.01)
+    assert doubt[y != z].min() > 0.5 > doubt[y == z].max()
 
 
 def test_wrong_labels_are_found_and_trusted_ones_are_not_doubted(texts):

@@ -19,6 +19,7 @@ from misnomer.audit.result import Fitted
 from misnomer.audit.saving import issue_table, row_table
 from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
+from misnomer.solvers.sparse_channel import chances
 from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right
 from misnomer.store.spreadsheet import write_csv
 from misnomer.store.wide_models import wide_bytes
@@ -134,7 +135,7 @@ class WideAudit:
         pairs, mass = self.fit.pairs, self.fit.judged.mass
         kept = np.flatnonzero(~pairs.right & (mass > 0.5))
         kept = kept[np.argsort(-mass[kept], kind="stable")]
-        chance = np.asarray(self.fit.channel[pairs.given[kept], pairs.true[kept]]).ravel()
+        chance = chances(pairs, mass, self.fit.judged.rate, self.fit.judged.virtual)[kept]
         names = pa.array(self.labels)
         return pa.table(
             {

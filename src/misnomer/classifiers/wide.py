@@ -52,12 +52,13 @@ class WideModel:
     scale: float
 
     def best(self, X: Any) -> tuple[Places, Array]:
-        """Find the most probable class of each row, and its probability among the best few."""
+        """Find the most probable class of each row, and its probability."""
         rows = tokens_of(read_like(X, self.schema), self.cuts)
         n, own = len(rows), Own(self.sums, self.behind)
         weights = weights_of(self.sums, self.behind)
-        found = candidates(rows, weights, own, np.full(n, -1), np.zeros(n))
-        share = softmax(self.scale * found.evidence + np.log(self.prior)[found.classes])[0]
+        found = candidates(rows, weights, own, np.full(n, -1), np.zeros(n), self.prior)
+        score = self.scale * found.evidence + np.log(self.prior)[found.classes]
+        share = softmax(np.column_stack([score, found.others(self.scale)[0]]))[0][:, :-1]
         place = share.argmax(axis=1)[:, None]
         classes = np.take_along_axis(found.classes, place, axis=1)[:, 0]
         return classes.astype(np.intp), np.take_along_axis(share, place, axis=1)[:, 0]

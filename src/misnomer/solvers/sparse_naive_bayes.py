@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.solvers.sparse_channel import Judged, Pairs, channel_of, judge, pairs_of
+from misnomer.solvers.sparse_channel import SCALES, Judged, Pairs, channel_of, judge, pairs_of
 from misnomer.solvers.sparse_rows import Places, Tokens
 from misnomer.solvers.sparse_scores import KEPT, Candidates, Own, candidates
 from misnomer.solvers.sparse_weights import Background, Sums, background, sums_by_class, weights_of
@@ -66,7 +66,7 @@ class SparseFit:
         label, weight = np.full(len(rows), -1), np.zeros(len(rows))
         own = Own(self.sums, self.behind)
         weights = weights_of(self.sums, self.behind)
-        best = candidates(rows, weights, own, label, weight)
+        best = candidates(rows, weights, own, label, weight, self.prior)
         score = self.judged.scale * best.evidence + np.log(self.prior)[best.classes]
         place = score.argmax(axis=1)[:, None]
         return np.take_along_axis(best.classes, place, axis=1)[:, 0].astype(np.intp)
@@ -106,18 +106,19 @@ def fit_sparse(
     doubtful, known = np.where(sure, -1, label), np.where(sure, label, -1)
     size = np.bincount(label[label >= 0], minlength=classes) + 1.0
     prior = size / size.sum()
-    weight, scale = np.ones(len(label)), 0.1
+    weight = np.ones(len(label))
+    scales: tuple[float, ...] = SCALES
     sums = sums_by_class(rows, label, weight, classes)
     behind = background(sums, rows)  # by the hard labels: on shares an automatic m runs away
     for turn in range(1, rounds + 1):
         if turn > 1:
             sums = sums_by_class(rows, label, weight, classes)
         found = candidates(
-            rows, weights_of(sums, behind), Own(sums, behind), label, weight, most=most
+            rows, weights_of(sums, behind), Own(sums, behind), label, weight, prior, most=most
         )
         pairs = pairs_of(found, doubtful, classes)
-        judged = judge(found, pairs, np.log(prior), known, scale=scale)
-        scale, weight = judged.scale, chance_of_right(found, judged.share, label)
+        judged = judge(found, pairs, np.log(prior), known, scales=scales)
+        scales, weight = (judged.scale,), chance_of_right(found, judged.share, label)
         if progress is not None:
             progress(turn, judged.loglik)
     return SparseFit(found, judged, pairs, sums, behind, prior)

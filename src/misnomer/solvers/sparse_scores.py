@@ -72,10 +72,28 @@ class Candidates:
         The best M classes, the given label among them.
     evidence : (n, M) array
         Of each, in nats, up to a term that a row's classes share.
+    rest : (n, 3) array
+        Of the classes that are not kept: their share of all rows, and mean and variance of what
+        speaks for them, weighed by their shares.
     """
 
     classes: NDArray[np.int32]
     evidence: Array
+    rest: Array
+
+    def others(self, scale: float) -> tuple[Array, Array, Array]:
+        """Compute what the other classes weigh at a scale: ``log sum_k prior_k exp(s e_k)``, (n,).
+
+        Its first and second derivatives by the scale come with it. What speaks for them is taken
+        for normal; none is likelier than one of the kept.
+        """
+        share, mean, variance = self.rest.T
+        height = scale * mean + 0.5 * scale**2 * variance
+        slope, curve = mean + scale * variance, variance
+        worst = self.evidence[:, -2] if self.evidence.shape[1] > 1 else self.evidence[:, -1]
+        over = height > scale * worst
+        height, slope = np.where(over, scale * worst, height), np.where(over, worst, slope)
+        return np.log(np.maximum(share, 1e-300)) + height, slope, np.where(over, 0.0, curve)
 
 
 def candidates(
@@ -84,13 +102,14 @@ def candidates(
     own: Own,
     label: Places,
     weight: Array,
+    prior: Array,
     *,
     most: int = KEPT,
 ) -> Candidates:
-    """Find the best classes of every row; all classes are asked."""
+    """Find the best classes of every row; all classes are asked. ``prior`` are their shares."""
     n, K = len(rows), weights.length.shape[1]
     M = min(most, K)
-    classes, found = np.empty((n, M), np.int32), np.empty((n, M))
+    classes, found, rest = np.empty((n, M), np.int32), np.empty((n, M)), np.empty((n, 3))
     step = max(_CELLS // K, 1)
     for start in range(0, n, step):
         cut = slice(start, start + step)
@@ -101,7 +120,28 @@ def candidates(
             named = label[cut][known]
             score[known, named] = own(some.take(known), named, weight[cut][known])
         classes[cut], found[cut] = _best(score, label[cut], M)
-    return Candidates(classes, found)
+        rest[cut] = _rest(score, classes[cut], prior)
+    return Candidates(classes, found, rest)
+
+
+def _rest(score: Array, kept: NDArray[np.int32], prior: Array) -> Array:
+    """Compute share, mean and variance of the classes that are not kept, (n, 3).
+
+    Examples
+    --------
+    >>> score, kept = np.array([[9.0, 1.0, 3.0]]), np.array([[0]], np.int32)
+    >>> _rest(score, kept, np.array([0.5, 0.25, 0.25])).tolist()
+    [[0.5, 2.0, 1.0]]
+    """
+    top = score.max(axis=1, keepdims=True)
+    away = score - top
+    np.put_along_axis(away, kept.astype(np.intp), 0.0, axis=1)
+    share = np.maximum(prior.sum() - prior[kept].sum(axis=1), 0.0)
+    some = share > 1e-9
+    size = np.where(some, share, 1.0)
+    mean = away @ prior / size
+    variance = np.maximum((away**2) @ prior / size - mean**2, 0.0)
+    return np.column_stack([np.where(some, share, 0.0), mean + top[:, 0], variance])
 
 
 def _best(score: Array, label: Places, most: int) -> tuple[NDArray[np.int32], Array]:
