@@ -31,11 +31,12 @@ from misnomer.sources import from_long
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "annotators.md"
 OURS, ALONE = "misnomer, with columns", "misnomer, answers only"
+HONEST = "with columns, without the annotator who copies"
 
 
 def cells(quick):
     """List the crowds: pattern of errors, rows, seed."""
-    for n, seeds in ((300, 1 if quick else 2), (1000, 0 if quick else 1)):
+    for n, seeds in ((300, 1 if quick else 3), (1000, 0 if quick else 3)):
         for kind in ("neighbors", "even", "drawn"):
             for seed in range(seeds):
                 yield kind, n, 100 + seed
@@ -54,6 +55,10 @@ def compare(quick, kept):
                 named[name] = fit.consensus_
                 wrong = np.mean(fit.consensus_ != z)
                 claims[cell][name].append((fit.consensus_error_.mean(), wrong))
+            honest = np.where(np.arange(A) == 1, np.nan, table)  # without the one who copies
+            fit = CrowdNB().fit(X, honest)
+            wrong = np.mean(fit.consensus_ != z)
+            claims[cell][HONEST].append((fit.consensus_error_.mean(), wrong))
             for name, label in named.items():
                 right[cell][name].append(np.mean(label == z))
                 after[cell][name].append(GaussianNB().fit(X, label).score(fresh, truth))
@@ -65,7 +70,7 @@ def compare(quick, kept):
     yield verdict(OURS, frame, others)
     yield verdict(ALONE, frame, others.drop("cleanlab, with columns"))
     yield "\nP(consensus is wrong), mean claimed / share that is wrong"
-    for name in (ALONE, OURS):
+    for name in (ALONE, OURS, HONEST):
         pairs = {cell: np.mean(row[name], axis=0) for cell, row in claims.items()}
         text = ", ".join(f"{said:.3f} / {wrong:.3f}" for said, wrong in pairs.values())
         said, wrong = np.mean(list(pairs.values()), axis=0)

@@ -192,7 +192,7 @@ def main():
     print(levels(rows).round(1).to_string())
     if options.repeats:
         repeats = 3 if options.quick else options.repeats
-        simulated, covered = simulations(repeats), coverage(3 * repeats)
+        simulated, covered = simulations(2 * repeats), coverage(3 * repeats)
         asked = asking(1 if options.quick else 3)
         for one in (simulated, covered, asked):
             print(one.round(1).to_string())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from cleanlab.classification import CleanLearning
@@ -16,12 +16,13 @@ from misnomer.channel import auto
 from misnomer.engines.local import fold
 from misnomer.kernels.reference import softmax
 from misnomer.readers import read, read_like
-from misnomer.smoothing import Smoothing
+from misnomer.smoothing import Smoothing, automatic
 from misnomer.solvers.pool_channel import even
 from misnomer.solvers.pool_rows import spelled
-from misnomer.solvers.pool_scores import out_of_fold
+from misnomer.solvers.pool_scores import class_sums, out_of_fold
 from misnomer.solvers.pool_search import posterior
 from misnomer.solvers.task import Task
+from misnomer.stats import Stats
 from misnomer.table import Batch
 
 LAPLACE = Smoothing(cells=1.0, shrink=5.0, extra=1e-4, classes=1.0)
@@ -67,6 +68,27 @@ def naive_bayes():
     return NoisyLabelNB(channel="identity", smoothing=LAPLACE)
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """Virtual examples that were worked out beforehand."""
+
+    table: np.ndarray
+    classes: float = 1.0
+
+    def virtual(self, schema, by_label, reverse):
+        return self.table
+
+
+def with_automatic_m(rows, channel):
+    """Choose m toward the marginal from the hard labels and what the channel leaves of them."""
+    counted = rows.hard * rows.weight[:, None]
+    by_label = Stats(np.diag(counted.sum(axis=0)), class_sums(rows.stats, counted))
+    size = np.maximum(np.linalg.pinv(channel) @ by_label.mass, 1.0)
+    reverse = channel * size
+    reverse /= reverse.sum(axis=1, keepdims=True)
+    return replace(rows, smoothing=Fixed(automatic().virtual(rows.schema, by_label, reverse)))
+
+
 def spelled_out(run, folds):
     schema, blocks = read(run.X)
     batch = Batch(blocks, run.given.astype(np.int32))
@@ -84,14 +106,18 @@ def plain(run):
 
 
 def inb_plus(run, rounds=15):
-    """Tempered EM on scores out of 20 folds, "prune" and "full", gated against no correction."""
-    rows = spelled_out(run, 20)
+    """Tempered EM on scores out of 20 folds, "prune" and "full", gated against no correction.
+
+    m follows from the hard labels in every round.
+    """
+    rows, K = spelled_out(run, 20), run.classes
     ends = []
     for keep in (None, 0.0, 1.0):
-        share, channel = rows.hard, even(run.classes, 0.98 if keep is None else 0.8)
+        share, channel = rows.hard, even(K, 0.98 if keep is None else 0.8)
         for _ in range(1 if keep is None else rounds):
-            source = out_of_fold(rows, share)
-            tempered, channel = _temper(rows, source.scores, channel, known=keep is None)
+            known = keep is None
+            source = out_of_fold(with_automatic_m(rows, np.eye(K) if known else channel), share)
+            tempered, channel = _temper(rows, source.scores, channel, known=known)
             after = posterior(rows, tempered, channel)
             fresh = share if keep is None else rows.hard * after + keep * after * (1 - rows.hard)
             moved, share = np.abs(fresh - share).mean(), fresh

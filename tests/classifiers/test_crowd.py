@@ -71,6 +71,30 @@ def test_groups_go_through_the_same_door(data):
         CrowdNB().fit(X, table).groups_differ()
 
 
+def test_groups_are_learned_on_top_of_the_default():
+    rng = np.random.default_rng(5)
+    n = 600
+    z, group = rng.integers(2, size=n), rng.integers(3, size=n)
+    X = rng.normal(0, 1, (n, 3))
+    X[:, 1] = np.where(z == 1, 1, -1) * X[:, 0] + 0.4 * rng.normal(size=n)  # columns act together
+    X = np.column_stack([X, z * 1.5 + rng.normal(size=n), z + rng.normal(size=n)])
+    y = np.where(rng.random(n) < np.array([0.05, 0.1, 0.4])[group], 1 - z, z)
+    names = np.array(["no", "yes"])
+    weight = np.where(np.arange(n) < 20, 0.0, 1.0)
+    fit = CrowdNB().fit(X, names[y], weight, noise_groups=group)
+    assert fit.consensus_proba_.shape == (n, 2) and fit.trust_ == 1.0
+    np.testing.assert_allclose(fit.consensus_proba_.sum(axis=1), 1.0)
+    assert np.mean(fit.consensus_ == names[z]) > np.mean(y == z) + 0.03
+    assert np.mean(fit.consensus_[:20] == names[z][:20]) > 0.6  # judged, not learned from
+    rates = 1 - np.einsum("gkk->gk", fit.channels_).mean(axis=1)
+    assert rates[2] > 0.25 > 0.2 > rates[:2].max()
+    assert fit.groups_differ(draws=19).p_value <= 0.05
+    assert np.mean(fit.predict(X) == names[z]) > 0.8
+    truth = np.where(np.arange(n) < 50, names[z], None)
+    known = CrowdNB().fit(X, names[y], noise_groups=group, truth=truth)
+    assert (known.consensus_[:50] == names[z][:50]).all()
+
+
 def test_what_limits_the_answer_is_said():
     table = [["x", "x", None], ["y", "y", None], [None, None, "x"], [None, None, None]]
     fit = CrowdNB().fit(None, table)

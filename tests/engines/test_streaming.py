@@ -30,6 +30,7 @@ from misnomer.reports.text import render
 from misnomer.stats import Stats
 from misnomer.store import load_model
 from tests.engines.rows import table
+from tests.solvers.test_strata import planted
 
 FIXED = {"solver": "em", "max_iter": 6, "tol": 0, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -278,3 +279,15 @@ def test_the_default_is_the_same_where_it_chooses_on_a_sample(tmp_path):
     np.testing.assert_array_equal(got.ranking, want.ranking)
     assert got.error_rate.low == pytest.approx(want.error_rate.low, rel=1e-9)
     assert got.verdict.level == want.verdict.level
+
+
+def test_a_column_that_tells_errors_is_taken_out_by_batches_too(tmp_path):
+    frame, given, _, _ = planted(10_500)
+    frame["label"] = given
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    want, got = audit(path, "label"), audit_stream(scan(path, rows=1999), "label")
+    assert want.verdict.tests["columns_that_tell_errors"] == ["ward"]
+    assert got.verdict.tests["columns_that_tell_errors"] == ["ward"]
+    assert got.error_count.value == pytest.approx(want.error_count.value, rel=1e-9)
+    np.testing.assert_allclose(got.posterior, want.posterior, atol=1e-9)

@@ -5,20 +5,16 @@ import pytest
 from scipy.special import expit
 
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.difficulty import decided, examine, paired
+from misnomer.solvers.difficulty import decided, examine
 from misnomer.solvers.difficulty_fit import Margin
-from misnomer.solvers.difficulty_levels import (
-    levels_of,
-    out_of_fold_gain,
-    rates_by_level,
-    seen,
-)
+from misnomer.solvers.difficulty_levels import levels_of
 from misnomer.solvers.difficulty_pool import bias_of, look, unshifted
 from misnomer.solvers.difficulty_temper import tempered
 from misnomer.solvers.pool_average import average
 from misnomer.solvers.pool_candidates import Search
 from misnomer.solvers.pool_channel import even
-from tests.solvers.test_pool import rows_of
+from misnomer.solvers.strata import out_of_fold_gain, paired, rates_by_stratum, seen
+from tests.solvers.pooled import rows_of
 
 FOLDS = [slice(400 * k, 400 * (k + 1)) for k in range(5)]
 
@@ -38,7 +34,7 @@ def one_channel(scores, given):
     """The best error rates that are the same for all rows: what a pool would hand over."""
     share = softmax(scores)[0]
     rows = seen(share, given, np.ones(len(given)), even(2, 0.8), np.zeros(len(given), np.intp), 1)
-    return share, rows.channels(rates_by_level(rows, tied=False))[0]
+    return share, rows.channels(rates_by_stratum(rows, tied=False).values)[0]
 
 
 def test_chance_of_a_label_is_the_sum_over_true_classes():
@@ -58,7 +54,7 @@ def test_one_channel_is_the_channel_taken_apart():
     share, channel = rng.dirichlet(np.ones(3), 30), 0.6 * np.eye(3) + 0.4 / 3
     label = rng.integers(0, 3, 30)
     rows = seen(share, label, np.ones(30), channel, np.zeros(30, np.intp), 1)
-    assert np.allclose(rows.chance(rows.rates[None]), (share @ channel.T)[np.arange(30), label])
+    assert np.allclose(rows.chance(rows.rates), (share @ channel.T)[np.arange(30), label])
 
 
 def test_rates_of_levels_are_recovered():
@@ -72,7 +68,7 @@ def test_rates_of_levels_are_recovered():
     channel = 0.7 * np.eye(3) + 0.1
     rows = seen(share, given, np.ones(n), channel, level, 3)
     for tied in (True, False):
-        rates = rates_by_level(rows, tied=tied)
+        rates = rates_by_stratum(rows, tied=tied).values
         assert np.abs(rates.mean(axis=1) - [0.45, 0.2, 0.02]).max() < 0.025
 
 
@@ -82,10 +78,9 @@ def test_a_row_of_weight_two_is_two_rows():
     level = levels_of(scores, 3)
     weight = np.where(np.arange(300) < 100, 2.0, 1.0)
     twice = np.concatenate([np.arange(300), np.arange(100)])
-    one = rates_by_level(seen(share, given, weight, channel, level, 3), tied=False)
-    two = rates_by_level(
-        seen(share[twice], given[twice], np.ones(400), channel, level[twice], 3), tied=False
-    )
+    one = rates_by_stratum(seen(share, given, weight, channel, level, 3), tied=False).values
+    rows = seen(share[twice], given[twice], np.ones(400), channel, level[twice], 3)
+    two = rates_by_stratum(rows, tied=False).values
     assert np.allclose(one, two)
 
 

@@ -1,68 +1,23 @@
-"""The pool: its maths against brute force, its answers on planted noise, its refusals."""
+"""The pool: its maths against brute force, its answers on planted noise."""
 
 import pickle
-from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import check_grad
 
-from misnomer import NoisyLabelNB, kernels
-from misnomer.audit import audit
-from misnomer.channel import auto
-from misnomer.engines.local import fold
+from misnomer import NoisyLabelNB
 from misnomer.kernels.reference import softmax
 from misnomer.model import weights_of
-from misnomer.readers import read
-from misnomer.smoothing import resolve
-from misnomer.solvers import pool_large, pool_sample
-from misnomer.solvers.pool import Pool, held
+from misnomer.solvers.pool import Pool
 from misnomer.solvers.pool_average import average
 from misnomer.solvers.pool_candidates import Search
-from misnomer.solvers.pool_judge import Judge
 from misnomer.solvers.pool_lbfgs import minimise
 from misnomer.solvers.pool_objective import Problem
-from misnomer.solvers.pool_rows import joined, spelled
 from misnomer.solvers.pool_scores import centered, out_of_fold
-from misnomer.solvers.pool_twin import basis, unexplained
-from misnomer.solvers.task import Task, tally
-from misnomer.table import Batch
-
-LAPLACE = held(resolve("auto"))
-
-
-def target(n, seed=0, flips=(0.2, 0.2), d=10):
-    """Flags of two classes with random probabilities, and labels that are flipped."""
-    rng = np.random.default_rng(seed)
-    ones = rng.uniform(0.1, 0.9, (2, d))
-    true = rng.integers(0, 2, n)
-    X = (rng.random((n, d)) < ones[true]).astype(int)
-    given = np.where(rng.random(n) < np.array(flips)[true], 1 - true, true)
-    return X, given, true
-
-
-def clouds(n, seed=0, K=3, wrong=0.2):
-    """Normal clouds with some uniform noise."""
-    rng = np.random.default_rng(seed)
-    true = rng.integers(0, K, n)
-    X = rng.normal(size=(n, 6)) + 1.2 * rng.normal(size=(K, 6))[true]
-    given = np.where(rng.random(n) < wrong, rng.integers(0, K, n), true)
-    return X, given, true
-
-
-def task_of(X, given, K, batches=1, weight=None, **options):
-    schema, blocks = read(X)
-    whole = Batch(blocks, np.asarray(given, np.int32), weight)
-    edges = np.linspace(0, len(whole), batches + 1).astype(int)
-    parts = [whole.take(slice(a, b)) for a, b in pairwise(edges)]
-    return Task(schema, parts, fold, auto(K), resolve("auto"), **options)
-
-
-def rows_of(X, given, K, **options):
-    task = task_of(X, given, K)
-    return spelled(task, task.batches[0], LAPLACE, **options)
+from misnomer.solvers.task import tally
+from tests.solvers.pooled import LAPLACE, clouds, rows_of, target
 
 
 @pytest.mark.parametrize("twin", [False, True])
@@ -271,146 +226,3 @@ def test_findings_are_worked_out_when_asked_for_and_survive_a_pickle():
     copy = pickle.loads(pickle.dumps(clf))
     assert type(copy.fit_.details) is dict
     assert copy.fit_.details["verdict"] == clf.fit_.details["verdict"]
-
-
-def test_many_rows_are_fitted_pass_by_pass(monkeypatch):
-    X, given, true = clouds(3000, wrong=0.3)
-    whole = Pool()(task_of(X, given, 3))
-    monkeypatch.setattr(pool_sample, "MOST_ROWS", 2000)
-    monkeypatch.setattr(pool_sample, "SAMPLE", 800)
-    large = Pool()(task_of(X, given, 3, batches=4))
-    batch = task_of(X, given, 3).batches[0].judged_by(np.full(3000, 3, np.int32))
-    best = [(fit.model.posterior(batch).argmax(axis=1) == true).mean() for fit in (whole, large)]
-    assert best[1] > best[0] - 0.01
-    assert large.details["posterior"].shape == (3000, 3)
-    assert np.abs(large.model.channel.matrix - whole.model.channel.matrix).max() < 0.1
-    assert any("competed on" in note for note in large.details["notes"])
-    assert large.details["intervals"]["error_rate"].low > 0.1
-    assert large.details["verdict"].level in ("trust", "ranking", "cannot tell")
-
-
-@pytest.mark.parametrize("twin", [True, False])
-def test_many_rows_get_the_same_answer_from_any_batches(monkeypatch, twin):
-    X, given, _ = clouds(2500, wrong=0.3)
-    X = np.column_stack([X, X[:, 0] * 1.01])  # a column that repeats another
-    monkeypatch.setattr(pool_sample, "MOST_ROWS", 2000)
-    monkeypatch.setattr(pool_sample, "SAMPLE", 700)
-    monkeypatch.setattr(pool_large, "THIN", 900)
-    one, five = (Pool(twin=twin)(task_of(X, given, 3, batches=b)).details for b in (1, 5))
-    np.testing.assert_allclose(one["posterior"], five["posterior"], atol=1e-7)
-    assert one["intervals"]["error_rate"].value == pytest.approx(
-        five["intervals"]["error_rate"].value, abs=1e-9
-    )
-
-
-def test_many_rows_are_counted_by_their_labels_alone_where_refits_are_off(monkeypatch):
-    X, given, _ = clouds(2500, wrong=0.3)
-    monkeypatch.setattr(pool_sample, "MOST_ROWS", 2000)
-    monkeypatch.setattr(pool_sample, "SAMPLE", 700)
-    made = Pool(twin=False, refit=False)(task_of(X, given, 3)).details["candidates"]
-    assert [name for name, _, _ in made] == ["given"]
-
-
-def test_a_judge_gives_rows_the_doubt_of_the_definition():
-    rng = np.random.default_rng(0)
-    X, given, _ = clouds(60, wrong=0.3)
-    given = given.astype(np.int32)
-    given[:3], given[3:6] = 3, 4 + given[3:6]  # no label; trusted
-    batch = replace(task_of(X, np.zeros(60, int), 3).batches[0], given=given, start=2)
-    S = sum(block.width for block in batch.blocks)
-    channel = np.array([[0.8, 0.1, 0.0], [0.1, 0.8, 0.3], [0.1, 0.1, 0.7]])
-    judge = Judge(rng.normal(size=(4, 3, S)), rng.normal(size=(4, 3)), channel, 0.5)
-    after = judge.posterior(batch)
-    for row in range(60):
-        fold = (row + 2) % 4
-        one = batch.take(slice(row, row + 1))
-        score = kernels.scores(one.blocks, judge.weights[fold], 1)[0] + judge.bias[fold]
-        q = np.exp(score - score.max())
-        q /= q.sum()
-        if row >= 3:
-            label = given[row] if row >= 6 else given[row] - 4
-            full = q * channel[label]
-            full /= full.sum()
-            plain = np.clip(0.5 * (1 - full[label] + 1 - q[label]), 1e-9, 1 - 1e-9)
-            doubt = 0.0 if row < 6 else 1 / (1 + np.exp(-np.log(plain / (1 - plain)) - 0.5))
-            rest = full * (np.arange(3) != label)
-            q = doubt * rest / rest.sum()
-            q[label] = 1 - doubt
-        np.testing.assert_allclose(after[row], q, atol=1e-12)
-
-
-def test_columns_that_know_more_of_the_labels_are_noticed():
-    X, given, _ = clouds(800, wrong=0.2)
-    task = task_of(X, given, 3)
-    rows = spelled(task, task.batches[0], held(task.smoothing))
-    on = basis(rows)
-    blind = np.tile(rows.given, (800, 1))
-    assert unexplained(rows, on, blind, np.eye(3)) > 10
-    seen = NoisyLabelNB(solver="conditional", channel="identity").fit(X, given)
-    share = seen.predict_proba(X)[rows.place]
-    assert unexplained(rows, on, share, np.eye(3)) < 3
-
-
-def test_batches_are_joined_for_a_small_table():
-    X, given, _ = target(90)
-    task = task_of(X, given, 2, batches=3)
-    one = joined(task.batches)
-    np.testing.assert_array_equal(one.given, given)
-    np.testing.assert_allclose(
-        Pool()(task).details["posterior"],
-        Pool()(task_of(X, given, 2)).details["posterior"],
-        atol=1e-8,
-    )
-
-
-def clumps(seed=0, columns=4):
-    rng = np.random.default_rng(seed)
-    side = rng.integers(0, 2, 400)
-    X = 0.3 * rng.normal(size=(400, columns)) + 6 * side[:, None]
-    return X, np.where(rng.random(400) < 0.25, 1 - side, side)
-
-
-def unrelated(seed=0):
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
-
-
-def one_column(seed=0):
-    X, y = clumps(seed)
-    X[:, 1:] = np.random.default_rng(seed).normal(size=(400, 3))
-    X[:, 0] += 2 * np.random.default_rng(seed + 1).normal(size=400)
-    return X, y
-
-
-@pytest.mark.parametrize("draw", [clumps, unrelated, one_column])
-def test_it_refuses_a_rate_where_the_data_cannot_tell(draw):
-    found = audit(*draw())
-    assert found.verdict.level == "cannot tell"
-    assert found.verdict.sentences
-    assert 0 < len(found.ask) <= 12
-    assert set(found.verdict.ask) <= set(range(400))
-
-
-def test_it_trusts_a_rate_that_the_data_show():
-    X, given, true = target(1500, seed=2)
-    found = audit(X, given)
-    assert found.verdict.level == "trust", found.verdict
-    assert len(found.ask) == 0
-    assert (given != true).mean() in found.error_rate
-    assert found.error_rate.high - found.error_rate.low < 0.12
-    assert (found.matrix_low <= found.matrix).all() and (found.matrix <= found.matrix_high).all()
-
-
-def test_it_names_columns_that_repeat_each_other():
-    X, given, _ = target(800, seed=1)
-    X[:, 8] = X[:, 6]  # the most telling column, twice
-    tests = audit(X, given).verdict.tests
-    assert tests["dispersion_z"] > 2
-    assert set(tests["repeating_columns"][0][:2]) == {"x6", "x8"}
-
-
-def test_it_sees_errors_that_depend_on_the_columns():
-    X, _, true = target(2000, seed=1)
-    given = np.where((X[:, 9] == 1) & (np.random.default_rng(0).random(2000) < 0.4), 1 - true, true)
-    tests = audit(X, given).verdict.tests
-    assert tests["errors_seen_by_columns_z"] > 3

@@ -19,7 +19,8 @@ def refuse_large(data: Any, *said: Any) -> None:
     if any(said) or type(data).__module__.startswith("dask"):
         raise ValueError(
             "annotators, groups and knowledge need all rows at once: leave memory, skip_bad, "
-            "checkpoint and cluster out"
+            "checkpoint and cluster out, and pass a frame or a file that fits into memory (of a "
+            "Dask frame: frame.compute(), or a sample of whole rows)"
         )
 
 

@@ -16,6 +16,7 @@ from misnomer.audit import learn, several_inputs
 from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import Audit, Fitted, doubt
+from misnomer.audit.several_groups import audit_groups
 from misnomer.audit.several_inputs import Several
 from misnomer.audit.several_numbers import (
     CONFIDENCE,
@@ -72,6 +73,10 @@ def audit_sources(
     texts = [text] if isinstance(text, str) else list(text)
     if found.features is not None:
         families = learn.with_texts(families, texts, found.features)
+    if found.single is not None and classifier is None and knowledge is None:
+        by_default = audit_groups(found, families, random_state, started)
+        if by_default is not None:
+            return by_default
     crowd = _prepared(classifier, families, random_state)
     if knowledge is None:
         return learned(found, crowd, started)

@@ -39,6 +39,8 @@ class Several:
         The arguments of `audit` that led here.
     notes : tuple of str
         What was left out, and why.
+    single : Inputs or None
+        The same where rows have one label: as an audit without groups would take them.
     """
 
     features: Any
@@ -48,6 +50,7 @@ class Several:
     shape: Shape
     asked: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    single: inputs.Inputs | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,7 @@ def by_groups(
         raise ValueError(f"{named!r} holds one group only: leave it out, there is none to compare")
     asked = {"label": found.label, "noise_groups": named}
     return Several(
-        found.features, answers, found.label, found.trusted, found.shape, asked, found.notes
+        found.features, answers, found.label, found.trusted, found.shape, asked, found.notes, found
     )
 
 

@@ -19,6 +19,7 @@ from misnomer.readers import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers import sources_groups, sources_pairs, sources_worth
 from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
+from misnomer.solvers.sources_pool import learn_groups
 from misnomer.sources import Answers, absent, from_groups, from_table
 from misnomer.table import Batch
 
@@ -118,7 +119,8 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         answers : Answers, optional
             The same as a sparse list, in place of y.
         noise_groups : array (n,), optional
-            The group of each row; each group errs in its own way.
+            The group of each row; each group errs in its own way. The default model
+            (``NoisyLabelNB``) then learns from the columns, and the groups' channels on top of it.
         truth : array (n,), optional
             The true class of the rows where it is known, missing elsewhere.
 
@@ -147,8 +149,16 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             resolve(self.smoothing), self.max_iter, self.tol, self.random_state, weight,
             self.known_,
         )  # fmt: skip
-        self._keep(said, learn_sources(task))
+        fit = learn_groups(task) if self._by_default(task, noise_groups) else None
+        self._keep(said, learn_sources(task) if fit is None else fit)
         return self
+
+    def _by_default(self, task: SourcesTask, noise_groups: Any) -> bool:
+        """Tell whether groups can be asked about on top of the default model."""
+        if noise_groups is None or task.schema is None or not task.schema.statistics:
+            return False
+        said = self.annotator == "free" and task.strength is None and task.knowledge is None
+        return said and task.answers.n_annotators > 1
 
     def _check(self, said: Answers) -> None:
         if self.annotator not in ("free", "one"):

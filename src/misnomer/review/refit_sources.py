@@ -15,8 +15,10 @@ from misnomer.classifiers.annotators import table_of
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
 from misnomer.smoothing import resolve
+from misnomer.solvers.pool import Pool
 from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
 from misnomer.solvers.sources_answers import evidence
+from misnomer.solvers.sources_pool import codes_of
 from misnomer.solvers.task import Fit
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ def relearned_sources(audit: Audit, decided: Mapping[int, int]) -> Audit:
     from misnomer.review.refit import kept
 
     assert audit.sources is not None
+    if audit.sources.groups is not None and audit.fitted.solver == "pool":
+        return relearned_groups(audit, decided)
     fit = learn_sources(task_of(audit, decided))
     share = fit.share.copy()
     rows = np.fromiter(decided, np.intp, len(decided))
@@ -55,6 +59,22 @@ def relearned_sources(audit: Audit, decided: Mapping[int, int]) -> Audit:
     return replace(
         audit, classifier=kept(audit.classifier, found), posterior=share, sources=sources
     )
+
+
+def relearned_groups(audit: Audit, decided: Mapping[int, int]) -> Audit:
+    """Let the default learn with trusted copies of the decided rows, then the groups again."""
+    from misnomer.review import refit
+
+    assert audit.sources is not None
+    n, answers = len(audit.batch), audit.sources.answers
+    batch = refit.with_copies(audit.batch, decided, len(audit.labels))
+    group = np.concatenate([codes_of(answers), np.full(len(decided), -1, np.intp)])
+    fit = Pool(groups=group)(refit.task_of(audit, batch))
+    varied, own = fit.details["groups"], np.array(fit.details["posterior"][:n], np.float64)
+    details = {name: fit.details[name] for name in ("posterior", "class_shares")}
+    classifier = refit.kept(audit.classifier, replace(fit, details=details))
+    sources = replace(audit.sources, channels=varied.channels[: answers.n_annotators])
+    return replace(audit, classifier=classifier, posterior=own, sources=sources)
 
 
 def task_of(audit: Audit, decided: Mapping[int, int]) -> SourcesTask:

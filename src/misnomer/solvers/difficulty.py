@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.difficulty_fit import CLEAR, DifficultyFit, Margin
-from misnomer.solvers.difficulty_levels import Levels, levels_of, out_of_fold_gain, seen
+from misnomer.solvers.difficulty_levels import Levels, levels_of
 from misnomer.solvers.difficulty_temper import tempered
+from misnomer.solvers.strata import out_of_fold_gain, paired, seen
 
 Array = NDArray[np.float64]
 Assume = bool | Literal["auto"]
@@ -182,19 +183,3 @@ class _Case:
             z,
             moved,
         )
-
-
-def paired(each: Array, weight: Array, price: float) -> tuple[float, float, float]:
-    """Add gains up: the sum, its price, and the sum in standard errors.
-
-    One squared nat is added to the variance, so that a tiny gain on every row proves nothing.
-
-    Examples
-    --------
-    >>> gain, _, z = paired(np.full(4, 0.01), np.ones(4), 0.0)
-    >>> round(gain, 2), round(z, 2)
-    (0.04, 0.04)
-    """
-    total, mass = float(weight @ each), float(weight.sum())
-    spread = float(weight @ (each - total / max(mass, 1e-300)) ** 2)
-    return total, price, total / float(np.sqrt(spread + 1.0))

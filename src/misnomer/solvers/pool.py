@@ -7,7 +7,7 @@ posterior weight. It is again one model with one weight per class and statistic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,8 +30,11 @@ from misnomer.solvers.pool_large import refit_all
 from misnomer.solvers.pool_rows import joined, spelled
 from misnomer.solvers.pool_sample import is_large, sample
 from misnomer.solvers.pool_verdict import Along, Case, along_the_rate, verdict
+from misnomer.solvers.strata_fit import Varied
+from misnomer.solvers.strata_many import narrowed, of_many
+from misnomer.solvers.strata_pool import applied, settle
 from misnomer.solvers.task import Fit, Task
-from misnomer.table import numbered
+from misnomer.table import Batch, Schema, numbered
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -55,6 +58,11 @@ class Pool:
         Of the twin, falling; empty chooses them by the table.
     difficulty : bool or "auto"
         Whether errors strike rows that are hard to tell: yes, no, or as the rows say.
+    columns : bool or "auto"
+        Whether errors may be more frequent where a column has certain values: yes (the column that
+        tells them best), no, or where that is clear out of fold.
+    groups : (N,) array of int, optional
+        The group of each row, by its number, where groups may err in their own way; -1 for none.
     """
 
     twin: bool = True
@@ -62,6 +70,8 @@ class Pool:
     variational: bool = True
     penalties: tuple[float, ...] = ()
     difficulty: Assume = "auto"
+    columns: Assume = "auto"
+    groups: NDArray[np.intp] | None = field(default=None, compare=False, repr=False)
 
     def __call__(self, task: Task) -> Fit:
         """Find the model."""
@@ -78,10 +88,15 @@ class Pool:
         found = compete(rows)
         answer = average(found)
         looked = look(found, answer, self.difficulty)
-        case = Case(found, answer, looked.fit)
-        answer = looked.applied(found, answer)
-        judge = Listed(rows.given_back(answer.posterior, task.extent[0]))
-        return fit_of(task, found, answer, case, judge, history.values)
+
+        def again(schema: Schema, batch: Batch) -> Field:
+            return compete(spelled(replace(task, schema=schema), batch, smoothing))
+
+        known = settle(found, answer, looked, columns=self.columns, groups=self.groups, again=again)
+        case, varied = Case(known.found, known.answer, known.looked.fit), known.varied
+        answer, found = applied(known), known.found
+        judge = Listed(found.rows.given_back(answer.posterior, task.extent[0]))
+        return fit_of(task, found, answer, case, judge, history.values, varied)
 
     def _of_many(self, task: Task, compete: Search, smoothing: Smoothing, note: _History) -> Fit:
         """Let explanations compete on a sample, and fit the best to all rows."""
@@ -89,11 +104,21 @@ class Pool:
         rows = spelled(small, small.batches[0], smoothing, place=place)
         found = replace(compete, many=True)(rows)
         answer = average(found)
-        looked = look(found, answer, self.difficulty).fit
-        case = Case(found, answer, looked)
-        found, answer, judge = refit_all(task, found, looked, back, smoothing, refit=self.refit)
+        looked = look(found, answer, self.difficulty)
+
+        def again(schema: Schema, batch: Batch) -> Field:
+            thin = spelled(replace(small, schema=schema), batch, smoothing)
+            return replace(compete, many=True)(thin)
+
+        known = settle(found, answer, looked, columns=self.columns, groups=self.groups, again=again)
+        case, looked = Case(known.found, known.answer, known.looked.fit), known.looked
+        thin, back = narrowed(task, rows.schema, back, known.apart)
+        found, answer, judge = refit_all(
+            thin, known.found, looked.fit, back, smoothing, refit=self.refit
+        )
         note(found.best)
-        return fit_of(task, found, answer, case, judge, note.values)
+        by, answer, varied = of_many(task, known.varied, known.apart, judge, answer)
+        return fit_of(task, found, answer, case, by, note.values, varied)
 
 
 pool = Pool()
@@ -151,6 +176,7 @@ def fit_of(
     case: Case,
     judge: Judge | Listed,
     history: list[float],
+    varied: Varied,
 ) -> Fit:
     """Put the model together, with all that an audit asks for; ``judge`` has P(true | x, y).
 
@@ -171,7 +197,9 @@ def fit_of(
         "notes": notes(case.found, answer, task.extent[0]),
         "candidates": tuple((one.name, weight, -one.objective) for weight, one in answer.parts),
     }
-    asked = _Asked(found, case, float(wrong / labeled))
+    asked = _Asked(found, case, float(wrong / labeled), varied)
+    if varied.groups is not None:
+        known["groups"] = varied
     later = {"intervals": asked.intervals, "verdict": asked.verdict}
     return Fit(model, history[-1], tuple(history), True, Findings(known, later))
 
@@ -179,8 +207,8 @@ def fit_of(
 class _Asked:
     """Works the verdict and the intervals out, once."""
 
-    def __init__(self, found: Field, case: Case, rate: float) -> None:
-        self.found, self.case, self.rate = found, case, rate
+    def __init__(self, found: Field, case: Case, rate: float, varied: Varied) -> None:
+        self.found, self.case, self.rate, self.varied = found, case, rate, varied
 
     @cached_property
     def along(self) -> Along:
@@ -199,7 +227,7 @@ class _Asked:
         return self.ends
 
     def verdict(self) -> Verdict:
-        return verdict(self.case, self.along, self.ends["error_rate"])
+        return self.varied.told(verdict(self.case, self.along, self.ends["error_rate"]))
 
 
 def notes(found: Field, answer: Average, n: int) -> tuple[str, ...]:

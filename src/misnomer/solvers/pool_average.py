@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from misnomer.solvers.pool_candidates import Candidate, Field
+from misnomer.solvers.pool_guard import doubt_of_gain, leaning
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_search import posterior
 from misnomer.solvers.pool_twin import Twin
@@ -64,9 +65,19 @@ def average(found: Field) -> Average:
     confident = confident_joint(rows, share @ fitted.T)
     after = posterior(rows, share, fitted)
     shifted = doubted(rows, after, ranking(rows, share, found.counted.pooled.share, after))
-    return Average(
-        parts, share, fitted, 0.5 * fitted + 0.5 * confident, shifted, *_linear(found, parts)
-    )
+    weights, bias = _guarded(found, share, share @ fitted.T, *_linear(found, parts))
+    return Average(parts, share, fitted, 0.5 * fitted + 0.5 * confident, shifted, weights, bias)
+
+
+def _guarded(
+    found: Field, share: Array, chance: Array, weights: Array, bias: Array
+) -> tuple[Array, Array]:
+    """Lean on naive Bayes as far as it is not refuted; independent columns have refuted it."""
+    plain = next((one.source for one in found.candidates if one.source.name == "given"), None)
+    if found.believed or plain is None:
+        return weights, bias
+    part = doubt_of_gain(found.rows, chance, plain.scores)
+    return leaning(part, plain, share, weights, bias)
 
 
 def weighed(candidates: tuple[Candidate, ...]) -> Parts:

@@ -8,33 +8,29 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import chdtri
 
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.pool_channel import dominant, even
+from misnomer.solvers.pool_belief import INDEPENDENT, confirmed, independent, named_alike
+from misnomer.solvers.pool_channel import even
 from misnomer.solvers.pool_generative import dispersion, generative
 from misnomer.solvers.pool_objective import COSTS
+from misnomer.solvers.pool_refit import refit
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source, out_of_fold
 from misnomer.solvers.pool_search import Pooled, first_starts, kinds, posterior, search
-from misnomer.solvers.pool_twin import Basis, Twin, basis, cross_fit, unexplained
+from misnomer.solvers.pool_twin import Basis, Twin, basis, cross_fit, unexplained, without_two
 
 Array = NDArray[np.float64]
 UNTEMPERED = replace(COSTS, log_scale=0.0, scale_spread=0.4)
 Note = Callable[["Candidate"], None]
 
 _ROUNDS, _LATE_ROUNDS = 10, 3  # of a refit
-_SETTLED = 2e-3  # mean change of the shares at which a refit ends
 _DENSE_PENALTIES = (200.0, 50.0, 10.0, 2.0, 0.3)
 _SPARSE_PENALTIES = (10.0, 2.0, 0.3)
-_INDEPENDENT = 2.0  # standard errors of the dispersion
 _HARDLY = 0.05  # what a dispersion may exceed one by without a difference
 _NEAR = 6.0  # nats of the labels that the joint likelihood may cost
 _HOPELESS = 4.0  # nats behind: such a candidate would have no weight
-_CHANCE = 1.0  # standard errors of the labels of a cluster
-_SURE = 0.95  # probability of a class, and share of the rows that reach it
 _CHANCE_LEFT = 3.0  # standard errors of what the columns still know of the labels
-_CONFIRMED = 0.90  # two-sided; but labels are to agree, not to disagree: one in twenty by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,21 +117,18 @@ class Search:
         found = self._counted(rows)
         if self.variational:
             found = self._many(rows, found) if self.many else self._joint(rows, found)
-        if found.believed and not self.many and _is_sure(found.best):
-            return found  # all that a twin could add is what the errors have to do with columns
-        if self.twin:
-            on, best = basis(rows), found.best.pooled
-            if self.many and found.believed:
-                left = unexplained(rows, on, best.share, best.channel)
-                if left < _CHANCE_LEFT:
-                    return found  # the columns know nothing of the labels that it does not
-            found = self._twins(rows, found, on)
-        if self.many or not self.refit or found.believed:
+        if not self.twin:
             return found
-        if found.best.twin is not None:
-            late = [self._refit(rows, found.best, full, _LATE_ROUNDS) for full in (False, True)]
-            found = replace(found, candidates=(*found.candidates, *late))
-        return found
+        on, best = basis(rows), found.best.pooled
+        if found.believed and unexplained(rows, on, best.share, best.channel) < _CHANCE_LEFT:
+            return found  # the columns know nothing of the labels that it does not
+        found = self._twins(rows, found, on)
+        first = found.best
+        if self.many or not self.refit or found.believed or first.twin is None:
+            return found
+        twins = without_two(rows, on, first.twin)
+        late = [self._refit(rows, first, full, _LATE_ROUNDS, twins) for full in (False, True)]
+        return replace(found, candidates=(*found.candidates, *late))
 
     def _noted(self, candidate: Candidate) -> Candidate:
         self.note(candidate)
@@ -157,20 +150,24 @@ class Search:
             found.append(self._refit(rows, best, True, _LATE_ROUNDS))
         return Field(rows, tuple(found), min(found, key=lambda one: one.objective))
 
-    def _refit(self, rows: Rows, start: Candidate, full: bool, rounds: int) -> Candidate:
+    def _refit(
+        self,
+        rows: Rows,
+        start: Candidate,
+        full: bool,
+        rounds: int,
+        twins: Array | None = None,
+    ) -> Candidate:
         """Count rows by P(true | x, y): only as far as they keep their label, or in full."""
-        end, source, before = start.pooled, start.source, None
-        twin = None if start.twin is None else start.twin.scores
-        for _ in range(rounds):
-            after = posterior(rows, end.share, end.channel)
-            if not full:
-                after = after * rows.hard
-            counted = after * rows.weight[:, None]
-            if before is not None and np.abs(counted - before).mean() < _SETTLED:
-                break
-            source, before = out_of_fold(rows, counted, "full" if full else "prune"), counted
-            begin = [(end.channel, end.scale)]
-            end = search(rows, source.scores, twin, begin, free=end.free)
+        end, source = refit(
+            rows,
+            start.pooled,
+            start.source,
+            twins,
+            full=full,
+            rounds=rounds,
+            strict=not self.many,
+        )
         return self._noted(Candidate(end, source, start.twin, source.name))
 
     def _many(self, rows: Rows, found: Field) -> Field:
@@ -178,7 +175,7 @@ class Search:
         best = found.best
         share = posterior(rows, best.pooled.share, best.pooled.channel)
         spread = dispersion(rows, share)
-        if spread.z > _INDEPENDENT and spread.ratio > 1.0 + _HARDLY:
+        if spread.z > INDEPENDENT and spread.ratio > 1.0 + _HARDLY:
             return found
         return replace(found, shares=share, believed=True)
 
@@ -187,7 +184,7 @@ class Search:
         K = rows.classes
         source, share = generative(rows, even(K, 0.8))
         joint = rows.hard.T @ (share * rows.weight[:, None])
-        if not _named_alike(joint):
+        if not named_alike(joint):
             return found  # its clusters have changed names: they are not the classes
         starts = [(even(K, 0.8), 1.0), (even(K, 0.7), 0.2)]
         own = []
@@ -197,9 +194,8 @@ class Search:
         best = min(own, key=lambda one: one.objective)
         if not confirmed(rows.hard.T @ (softmax(source.scores)[0] * rows.weight[:, None])):
             return found
-        spread = dispersion(rows, share)
         near = best.objective < found.best.objective + _NEAR
-        if abs(spread.z) < _INDEPENDENT and near:
+        if near and independent(rows, share):
             own = [self._untempered(rows, one) for one in own]
             best = min(own, key=lambda one: one.objective)
             return Field(rows, tuple(own), best, None, share, True)
@@ -242,40 +238,6 @@ class Search:
             known = best.pooled.channel if channel is None else channel
             add(known, best.twin.penalty, best.twin, channel is not None)
         return replace(found, candidates=(*found.candidates, *twins), on=on)
-
-
-def _is_sure(one: Candidate) -> bool:
-    """Tell whether the columns alone leave hardly a row open: the classes stand apart."""
-    return float((one.pooled.share.max(axis=1) > _SURE).mean()) > _SURE
-
-
-def _named_alike(joint: Array) -> bool:
-    """Tell whether clusters may be the classes: labels agree, up to a standard error.
-
-    ``joint`` is the weight of (given, cluster), (K, K).
-    """
-    mass = np.maximum(joint.sum(axis=0), 1e-9)
-    error = _CHANCE * np.sqrt(0.5 / mass)  # of the difference of two shares of a column
-    held = joint / mass
-    np.fill_diagonal(held, np.diag(held) + error)
-    return dominant(held)
-
-
-def confirmed(joint: Array) -> bool:
-    """Tell whether labels have to do with clusters that were found without them.
-
-    ``joint`` is the weight of (label, cluster), (K, K); twice its mutual information in nats is
-    chi-squared with (K - 1)^2 degrees of freedom by chance.
-
-    Examples
-    --------
-    >>> confirmed(np.array([[9.0, 1.0], [2.0, 8.0]])), confirmed(np.array([[6.0, 4.0], [5.0, 5.0]]))
-    (True, False)
-    """
-    total = max(float(joint.sum()), 1e-300)
-    chance = np.outer(joint.sum(axis=1), joint.sum(axis=0)) / total
-    known = float((joint * np.log(np.maximum(joint, 1e-300) / np.maximum(chance, 1e-300))).sum())
-    return bool(known > chdtri((len(joint) - 1) ** 2, 1.0 - _CONFIRMED) / 2.0)
 
 
 def _hopeful(found: Field) -> tuple[bool, ...]:

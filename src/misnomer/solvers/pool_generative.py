@@ -72,7 +72,7 @@ def shared_out(rows: Rows, share: Array, use: Any, rounds: int) -> Array:
     for _ in range(rounds):
         counted = share * weight[:, None]
         mass, sums = counted.sum(axis=0), class_sums(stats, counted)
-        virtual = _virtual(rows, sums, mass)
+        virtual = virtual_of(rows, sums, mass)
         prior = digamma(mass + 1.0) - digamma(mass.sum() + len(mass))
         scores = stats @ expected_weights(rows, sums, virtual).T + prior
         table = expected_channel(hard.T @ (counted * free))
@@ -85,7 +85,8 @@ def shared_out(rows: Rows, share: Array, use: Any, rounds: int) -> Array:
     return share
 
 
-def _virtual(rows: Rows, sums: Array, mass: Array) -> Array:
+def virtual_of(rows: Rows, sums: Array, mass: Array) -> Array:
+    """Take the virtual examples of the counts of the classes, (K, S)."""
     return rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), sums), np.eye(len(mass)))
 
 
@@ -138,7 +139,7 @@ def dispersion(rows: Rows, share: Array) -> Dispersion:
     counted = share * rows.weight[:, None]
     mass = np.maximum(counted.sum(axis=0), 1e-9)
     sums = class_sums(rows.stats, counted)
-    weights = weights_of(rows.schema, sums, _virtual(rows, sums, mass))
+    weights = weights_of(rows.schema, sums, virtual_of(rows, sums, mass))
     K = len(mass)
     contrast = weights - (weights.sum(axis=0) - weights) / (K - 1)
     ratio = np.ones(K)

@@ -69,19 +69,21 @@ def intervals(rows: Rows, best: Candidate, *, seed: int = 0) -> Intervals:
     drawn = [_quantities(task, task.read(vector), rng) for vector in vectors]
     height, rate, matrix, shares = (np.stack(part) for part in zip(*drawn, strict=True))
     weight = _weights(height + 0.5 * (normal**2).sum(axis=1))
-    rate = np.clip(rate + _chance(task, middle) * rng.standard_normal(_DRAWS), 0.0, 1.0)
-    low, high = _ends(rate[:, None], weight)
+    chance = _chance(task, middle) * rng.standard_normal(_DRAWS)
+    rate = np.clip(_widened(rate, weight) + chance, 0.0, 1.0)
+    low, high = quantiles(rate[:, None], weight)
     return Intervals((low[0], high[0]), _ends(matrix, weight), _ends(shares, weight))
 
 
 def _ends(values: Array, weight: Array) -> tuple[Array, Array]:
-    """Take quantiles, and move them away from the mean: the weights of t(x) are estimates, too."""
-    low, high = quantiles(values, weight)
+    """Take quantiles of shares, moved away from their mean."""
+    return quantiles(np.clip(_widened(values, weight), 0.0, 1.0), weight)
+
+
+def _widened(values: Array, weight: Array) -> Array:
+    """Move draws away from their mean: the weights of t(x) are estimates, too."""
     middle = np.tensordot(weight, values, 1)
-    return (
-        np.clip(middle + _WIDER * (low - middle), 0.0, 1.0),
-        np.clip(middle + _WIDER * (high - middle), 0.0, 1.0),
-    )
+    return np.asarray(middle + _WIDER * (values - middle))
 
 
 def thinned(rows: Rows, best: Candidate) -> Problem:

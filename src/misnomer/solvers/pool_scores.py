@@ -26,12 +26,15 @@ class Source:
         From the counts of all rows, centered.
     name : str
         What was counted.
+    chains : (c, n, K) array, or None
+        Of shared-out rows, scores without the labels of each fold, and with all labels.
     """
 
     scores: Array
     weights: Array
     bias: Array
     name: str
+    chains: Array | None = None
 
 
 def centered(scores: Array) -> Array:
@@ -60,14 +63,14 @@ def out_of_fold(rows: Rows, share: Array, name: str = "given") -> Source:
     masses = np.stack([share[fold].sum(axis=0) for fold in rows.folds])
     total, mass = parts.sum(axis=0), masses.sum(axis=0)
     left = np.maximum(mass - masses, 0.0)
-    weights, bias = naive_bayes(rows, total, mass, _less(rows, total, parts), left)
+    weights, bias = naive_bayes(rows, total, mass, less(rows, total, parts), left)
     scores = np.empty_like(share)
     for place, fold in enumerate(rows.folds):
         scores[fold] = rows.stats[fold] @ weights[place + 1].T + bias[place + 1]
     return Source(centered(scores), weights[0], bias[0], name)
 
 
-def _less(rows: Rows, total: Array, parts: Array) -> Array:
+def less(rows: Rows, total: Array, parts: Array) -> Array:
     """Subtract; counts that rounding made negative are zero, sums of reals may be negative."""
     left = total - parts
     for group in rows.schema.groups:

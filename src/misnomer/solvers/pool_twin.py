@@ -124,6 +124,22 @@ def cross_fit(
     return Twin(scores * factor, penalty, channel, factor, tuple(found))
 
 
+def without_two(rows: Rows, on: Basis, twin: Twin) -> Array:
+    """Score every row without the labels of its own fold and of one other, (1 + F, n, K).
+
+    The last are scores without those of its own fold alone.
+    """
+    out = np.stack([twin.scores] * (len(rows.folds) + 1))
+    for a, first in enumerate(rows.folds):
+        for b, second in enumerate(rows.folds[:a]):
+            use = np.setdiff1d(rows.without(a), np.arange(len(rows))[second])
+            found = fit(rows, on, twin.channel, twin.penalty, use, twin.folds[a])
+            for chain, fold in ((a, second), (b, first)):
+                out[chain, fold] = on.features[fold] @ found[1:] + found[0]
+                out[chain, fold] = twin.factor * centered(out[chain, fold])
+    return out
+
+
 def fit(
     rows: Rows,
     on: Basis,

@@ -48,24 +48,45 @@ def groups_differ(
 ) -> GroupTest:
     """Compare one channel per group with one for all, by a parametric bootstrap.
 
-    The columns' posterior of each row is held fixed. Each group keeps class shares of its own in
-    both explanations, so that groups with other classes are not taken for groups with other
-    errors. The null: labels drawn anew from the explanation with one channel.
+    The columns' posterior of each row is held fixed.
     """
-    rng = np.random.default_rng(seed)
     one = np.flatnonzero(answers.asked[answers.row] == 1)
-    if len(one) > _ROWS:
-        one = np.sort(rng.choice(one, _ROWS, replace=False))
     row, group, label = answers.row[one], answers.annotator[one], answers.label[one]
     scores = np.zeros((len(row), len(fit.prior))) if fit.scores is None else fit.scores[row]
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
-    G, L = answers.n_annotators, answers.n_labels
+    size = (answers.n_annotators, answers.n_labels)
+    return compared(likely, group, label, size, draws=draws, seed=seed)
+
+
+def compared(
+    likely: Array, group: Ints, label: Ints, size: tuple[int, int], *, draws: int, seed: int
+) -> GroupTest:
+    """Compare one channel per group with one for all, given what the columns say of each row.
+
+    Each group keeps class shares of its own in both explanations, so that groups with other classes
+    are not taken for groups with other errors. The null: labels drawn anew from the explanation
+    with one channel.
+
+    Parameters
+    ----------
+    likely : (n, K) array
+        P(x | true), each row up to a factor.
+    group, label : (n,) arrays of int
+        Of G groups and L labels, ``size``.
+    draws, seed : int
+        How many labels are drawn anew, and how.
+    """
+    rng = np.random.default_rng(seed)
+    if len(label) > _ROWS:
+        some = np.sort(rng.choice(len(label), _ROWS, replace=False))
+        likely, group, label = likely[some], group[some], label[some]
+    G, L = size
     gain, shares, pooled = _gain(likely, group, label, G, L, None)
     steps = (shares[group] * likely) @ pooled[0].T
     steps = (steps / steps.sum(axis=1, keepdims=True)).cumsum(axis=1)
     above = 0
     for _ in range(draws):
-        drawn = (rng.random((len(one), 1)) > steps).sum(axis=1).clip(max=L - 1)
+        drawn = (rng.random((len(label), 1)) > steps).sum(axis=1).clip(max=L - 1)
         above += _gain(likely, group, drawn, G, L, (shares, pooled))[0] >= gain
     return GroupTest(gain, (1 + above) / (1 + draws), draws)
 
