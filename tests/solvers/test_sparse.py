@@ -125,7 +125,7 @@ def dense_channel(scores, log_prior, y, passes):
         others = same, np.maximum(J[shown] - own, 0), left, np.maximum(T - own, 0)
         joint[labeled] *= chance(*others, c, a)
         share = joint / joint.sum(axis=1, keepdims=True)
-        if step:
+        if step + 1 in sparse_channel._CHOICES:
             heights = {
                 (c, a): (share[labeled] * np.log(chance(*others, c, a))).sum()
                 for c in GRID

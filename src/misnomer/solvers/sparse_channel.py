@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 GRID = (2.0, 10.0, 50.0, 250.0)  # virtual rows of a class, and virtual errors
 _PASSES, _SETTLED = 100, 1e-6
+_CHOICES = (2, 3, 5, 8, 13, 21, 34, 55, 89)  # passes that look for better virtual rows
 SCALES = (0.1, 1.0)  # to begin with: words that repeat each other, and that do not
 _START = 0.1  # error rate, before anything is known
 
@@ -218,7 +219,7 @@ def _settled(
         after[sure, -1] = 0.0
         share = after[:, :-1]
         share[sure] = found.classes[sure] == known[sure, None]
-        if step > 1:
+        if step in _CHOICES:
             virtual = counts.held(rate, share * labeled[:, None])
         mass = pairs.mass(share)
         last, loglik = loglik, float(np.log(total[labeled]).mean()) if labeled.any() else 0.0
