@@ -16,6 +16,7 @@ from misnomer.solvers.difficulty_temper import tempered
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source
 from misnomer.solvers.pool_twin import margin
+from misnomer.solvers.strata import paired
 
 Array = NDArray[np.float64]
 
@@ -47,22 +48,7 @@ def doubt_of_gain(rows: Rows, chance: Array, plain: Array) -> float:
     none = softmax(scale * plain[at] + shift)[0][every, label]
     own = chance[at][every, label]
     each = np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(none, _LEAST))
-    return float(ndtr(_PROVEN - standard_errors(each, weight)))
-
-
-def standard_errors(each: Array, weight: Array) -> float:
-    """Say a sum of gains in standard errors.
-
-    One squared nat is added to the variance, so that a tiny gain on every row proves nothing.
-
-    Examples
-    --------
-    >>> round(standard_errors(np.full(4, 0.01), np.ones(4)), 2)
-    0.04
-    """
-    total, mass = float(weight @ each), float(weight.sum())
-    spread = float(weight @ (each - total / max(mass, 1e-300)) ** 2)
-    return total / float(np.sqrt(spread + 1.0))
+    return float(ndtr(_PROVEN - paired(each, weight, 0.0)[2]))
 
 
 def leaning(

@@ -97,7 +97,7 @@ class Rows:
     @cached_property
     def features(self) -> Features:
         """What the conditional twin sees of a row."""
-        return measure(self.schema, [self.batch], _one)
+        return measure(self.schema, [self.batch], alone)
 
     def without(self, fold: int) -> NDArray[np.intp]:
         """Positions of the rows outside a fold."""
@@ -130,7 +130,8 @@ class Rows:
         return out / np.maximum(times, 1.0).reshape(-1, *[1] * (values.ndim - 1))
 
 
-def _one(step: Any, batches: Iterable[Batch]) -> Any:
+def alone(step: Any, batches: Iterable[Batch]) -> Any:
+    """Add over one batch: a fold of what is at hand."""
     return step(next(iter(batches)))
 
 

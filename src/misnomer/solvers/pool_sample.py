@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Words
-from misnomer.solvers.pool_rows import joined
+from misnomer.solvers.pool_rows import alone, joined
 from misnomer.solvers.task import Task
 from misnomer.table import Batch, Schema
 
@@ -82,10 +82,5 @@ def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
             every = every[seen]
         back.append(every)
     batch = replace(batch, blocks=tuple(blocks), start=0)
-    small = replace(task, schema=Schema(tuple(columns)), batches=[batch], fold=_alone)
+    small = replace(task, schema=Schema(tuple(columns)), batches=[batch], fold=alone)
     return small, place, np.concatenate(back)
-
-
-def _alone(step: Any, batches: Any) -> Any:
-    (batch,) = batches
-    return step(batch)
