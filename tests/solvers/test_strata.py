@@ -275,3 +275,13 @@ def test_many_rows_are_judged_by_columns_and_by_groups():
     rates = 1 - np.einsum("gkk->gk", varied.channels)[:3].mean(axis=1)
     np.testing.assert_allclose(rates, [0.05, 0.4, 0.05], atol=0.03)
     assert measured(grouped, given, true)[0] > measured(off, given, true)[0]
+
+
+def test_options_that_mean_nothing_are_refused():
+    for bad in ({"columns": "maybe"}, {"difficulty": 3}):
+        with pytest.raises(ValueError, match=r'must be True, False or "auto", not '):
+            Pool(**bad)
+    frame, given, _, _ = planted(100)
+    few = NoisyLabelNB(solver=Pool(groups=np.zeros(5, np.intp)))
+    with pytest.raises(ValueError, match=r"5 groups were given for 100 rows: give the group"):
+        few.fit(frame, given)

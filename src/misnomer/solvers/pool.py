@@ -73,10 +73,22 @@ class Pool:
     columns: Assume = "auto"
     groups: NDArray[np.intp] | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        """Refuse what is neither yes, no nor "auto"."""
+        for name in ("difficulty", "columns"):
+            if getattr(self, name) not in (True, False, "auto"):
+                said = getattr(self, name)
+                raise ValueError(f'{name} must be True, False or "auto", not {said!r}')
+
     def __call__(self, task: Task) -> Fit:
         """Find the model."""
         if isinstance(task.batches, list):
             task = replace(task, batches=list(numbered(task.batches)))
+        if self.groups is not None and len(self.groups) != task.extent[0]:
+            raise ValueError(
+                f"{len(self.groups):,} groups were given for {task.extent[0]:,} rows: "
+                "give the group of every row"
+            )
         cause = unfit(task)
         if cause is not None:
             return cause
