@@ -4,7 +4,7 @@
 
 Simulated crowds (spammers, experts, a pair that copies), every peer's consensus followed by the
 same classifier; how far P(consensus is wrong) is right; the Dawid-Skene fixed point against
-crowd-kit's; groups; noise planted in real tables; the time of an iteration.
+crowd-kit's; groups; noise planted in real tables; the time of an iteration; a file read by batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.naive_bayes import GaussianNB
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import sources_tables
+from benchmarks import sources_batches, sources_tables
 from benchmarks.sources_crowds import A, K, Kept, cleanlab, crowd, listed, peers
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.solvers.sources import SourcesTask, learn_sources, step
@@ -183,6 +183,7 @@ def sections(quick, kept):
         "groups": lambda: groups(quick),
         "tables": lambda: sources_tables.lines(quick),
         "speed": lambda: speed(quick),
+        "batches": lambda: sources_batches.lines(quick),
     }
 
 

@@ -81,7 +81,7 @@ struct Words {
 struct Call {
     int classes;
     int scored;  // those that have weights: all, or all but the last, whose scores are zero
-    int stride;  // classes padded to whole vectors; 1 where rows are only tallied
+    int stride;  // classes padded to whole vectors; 1 where sums by code lie apart
     Lookups lookups;
     const Reals *reals;
     int n_reals;

@@ -9,7 +9,7 @@
 #include "dispatch.hpp"
 #include "pass.hpp"
 #include "plan.hpp"
-#include "pooled_module.hpp"
+#include "module_parts.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -58,6 +58,11 @@ double *words_of(const Plan &plan, const Results &out) {
     return fits ? plan.words_in(out.data()) : nullptr;
 }
 
+bool only_words(const Blocks &blocks) {
+    return !blocks.words.empty() && blocks.codes.empty() && blocks.flags.empty() &&
+           blocks.reals.empty();
+}
+
 // Run a pass with the interpreter free for others.
 void run(Pass &pass) {
     bool done;
@@ -96,13 +101,17 @@ void accumulate(const Blocks &blocks, const Share &share, const Results &out, in
 void tally(const Blocks &blocks, const RowCodes &codes, const RowWeights &weight,
            const Results &out, int threads) {
     const Kernels &kernels = chosen_kernels();
-    const Layout layout{static_cast<int>(out.shape(0)), 0, 1, true};
+    // The sums of words alone may lie side by side.
+    const bool beside = only_words(blocks) && out.stride(0) == 1;
+    const Layout layout = beside ? side_by_side(out.shape(0), 0, kernels.lanes)
+                                 : Layout{static_cast<int>(out.shape(0)), 0, 1, true};
     Plan plan(blocks, layout, nullptr, 0, kernels.lanes);
     Call call = plan.call();
     call.codes = codes.data();
     call.weight = weights_of_rows(weight);
     Signals signals;
-    Pass pass(kernels, plan, call, Task::tally, threads, signals);
+    Pass pass(kernels, plan, call, Task::tally, threads, signals,
+              beside ? words_of(plan, out) : nullptr);
     run(pass);
     plan.unfold(pass.sums(), matrix(out, 0), {});
 }
@@ -161,6 +170,7 @@ NB_MODULE(_compiled, m) {
         .def("add_words", &Blocks::add_words, "data"_a.noconvert(), "indices"_a.noconvert(),
              "starts"_a.noconvert(), "columns"_a)
         .def_ro("width", &Blocks::width, "How many statistics a row has.")
+        .def_prop_ro("only_words", &only_words)
         .def_prop_ro("has_words", [](const Blocks &blocks) { return !blocks.words.empty(); });
     m.def("scores", &scores, "blocks"_a, "weights"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a);
@@ -172,6 +182,7 @@ NB_MODULE(_compiled, m) {
           "codes"_a.noconvert(), "weight"_a.noconvert().none(), "joint"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a);
     add_pooled(m);
+    add_shares(m);
     m.def("presence", &presence, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def("padded", [](std::size_t n) { return padded(n, chosen_kernels().lanes); }, "classes"_a,
           "Round a number of classes up to whole vectors.");

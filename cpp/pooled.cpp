@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
-#include "pooled_module.hpp"
+#include "module_parts.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,20 +27,25 @@ double run(const PooledCall &call) {
     return baseline::pooled(call);
 }
 
+// The derivatives are left out where there is no room for them.
 double pooled(const View<const double, 2> &scores,
               const std::optional<View<const double, 2>> &contrast,
               const View<const std::int32_t, 1> &codes, const View<const double, 1> &weight,
               const View<const double, 2> &table, double scale, double mix,
               const View<const double, 1> &bias, const View<double, 2> &joint,
-              const View<double, 1> &rest) {
+              const View<double, 1> &size, const std::optional<View<double, 1>> &rest) {
     const int classes = static_cast<int>(scores.shape(0));
-    std::vector<double> tile(static_cast<std::size_t>(pooled_tiles(classes)) * tile_rows);
-    double *size = rest.data(), *cross = size + classes, *first = cross + classes * classes;
-    double *mean = first + 2 * classes, *held = mean + 2 * classes;
-    const PooledCall call{static_cast<Index>(scores.shape(1)), classes, scores.data(),
-                          contrast ? contrast->data() : nullptr, codes.data(), weight.data(),
-                          table.data(), bias.data(), scale, mix, tile.data(), joint.data(), size,
-                          cross, first, mean, held};
+    std::vector<double> space(pooled_space(classes, chosen_kernels().lanes));
+    PooledCall call{static_cast<Index>(scores.shape(1)), classes, scores.data(),
+                    contrast ? contrast->data() : nullptr, codes.data(), weight.data(),
+                    table.data(), bias.data(), scale, mix, space.data(), joint.data(),
+                    size.data(), nullptr, nullptr, nullptr, nullptr};
+    if (rest) {
+        call.cross = rest->data();
+        call.first = call.cross + classes * classes;
+        call.mean = call.first + 2 * classes;
+        call.held = call.mean + 2 * classes;
+    }
     nb::gil_scoped_release released;
     return run(call);
 }
@@ -50,7 +55,8 @@ double pooled(const View<const double, 2> &scores,
 void add_pooled(nb::module_ &m) {
     m.def("pooled", &pooled, "scores"_a.noconvert(), "contrast"_a.noconvert().none(),
           "codes"_a.noconvert(), "weight"_a.noconvert(), "table"_a.noconvert(), "scale"_a, "mix"_a,
-          "bias"_a.noconvert(), "joint"_a.noconvert(), "rest"_a.noconvert());
+          "bias"_a.noconvert(), "joint"_a.noconvert(), "size"_a.noconvert(),
+          "rest"_a.noconvert().none());
 }
 
 }  // namespace misnomer

@@ -18,16 +18,19 @@ struct PooledCall {
     const double *table;        // (codes, classes): P(given | true)
     const double *bias;         // (classes)
     double scale, mix;
-    double *tile;               // scratch: pooled_tiles * tile_rows
+    double *space;              // zeros: as many as pooled_space says
     double *joint;              // (codes, classes)
     double *size;               // (classes)
-    double *cross;              // (classes, classes)
+    double *cross;              // (classes, classes); null: only what is above is wanted
     double *first, *mean;       // (2, classes)
     double *held;               // (2)
 };
 
-// How many stretches of tile_rows numbers a call needs as scratch.
-inline int pooled_tiles(int classes) { return 4 * classes + 5; }
+// How many numbers a call needs as scratch, with vectors of so many lanes.
+inline Index pooled_space(Index classes, Index lanes) {
+    const Index padded = (classes + lanes - 1) / lanes * lanes;
+    return (2 * padded + 2 * classes + 1) * tile_rows + 6 * classes * lanes + padded * padded;
+}
 
 namespace baseline { double pooled(const PooledCall &); }
 #ifdef MISNOMER_WITH_AVX2

@@ -192,10 +192,11 @@ void tally_words(const Call &call, const Words &block, Index first, Index rows, 
     for (Index row = first; row < first + rows; ++row) {
         if (call.codes[row] < 0) continue;
         const double weight = call.weight ? call.weight[row] : 1.0;
-        double *own = sums + call.codes[row] * block.columns;
+        // The sums of a code lie apart from those of the others, or beside them.
+        double *own = sums + call.codes[row] * (call.stride == 1 ? block.columns : 1);
         each_piece<Word>(block, row, scratch, [&](const Piece<Word> &piece) {
             const int shift = 0;
-            give_words<1>(own, 1, piece, &shift, &weight);
+            give_words<1>(own, call.stride, piece, &shift, &weight);
         });
     }
 }

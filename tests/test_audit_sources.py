@@ -12,8 +12,8 @@ from sklearn.metrics import average_precision_score
 
 from misnomer import audit
 from misnomer.audit import load_audit
-from misnomer.audit.several import plurality
 from misnomer.audit.several_numbers import bounded
+from misnomer.audit.several_results import plurality
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
 from misnomer.sources import from_table
@@ -76,9 +76,11 @@ def test_ties_go_to_the_first_annotator():
     assert plurality(said).tolist() == [1, 0, -1, 2]
 
 
-def test_golden_numbers(asked):
+def test_golden_numbers(asked, grouped):
     got = [asked.error_rate.value, asked.annotators.accuracy[-1]]
     np.testing.assert_allclose(got, [0.0686, 0.4284], atol=2e-4)
+    np.testing.assert_allclose(grouped.error_rate.value, 0.1813, atol=2e-4)
+    np.testing.assert_allclose(grouped.groups.error_rate, [0.3665, 0.0923, 0.0898], atol=2e-4)
 
 
 def test_the_rate_of_the_sites_is_near_the_truth(grouped):

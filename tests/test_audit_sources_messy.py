@@ -55,7 +55,6 @@ BAD = {
         r"knowledge names the class 'maybe', but the labels are \['no', 'yes'\]",
     ),
     "unknown part": (SITES, {"label": "y", "knowledge": {"rate": 0.1}}, "has no part 'rate'"),
-    "batches": (FRAME, {"annotators": WHO, "memory": "1GB"}, "need all rows at once"),
     "all at once": (FRAME, {"annotators": WHO, "noise_groups": "ann"}, "say one of"),
 }
 

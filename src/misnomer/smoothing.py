@@ -75,9 +75,11 @@ class Smoothing:
         self, group: Group, sums: Array, mass: Array, reverse: Array, weight: Array
     ) -> Array:
         family = group.family
-        cells = np.tile(self.cells * family.cells(), (len(weight), 1))
+        cells = np.broadcast_to(self.cells * family.cells(), (len(weight), len(family.owner)))
         if self.prior == "class":
-            return cells + (self.m or 0.0) * weight[:, None] * family.cells()
+            return np.asarray(cells + (self.m or 0.0) * weight[:, None] * family.cells())
+        if self.m == 0:
+            return cells
         total = sums.sum(axis=0)
         one = family.uniform() if self.prior == "uniform" else family.marginal(total)
         m = self.m
@@ -85,7 +87,7 @@ class Smoothing:
             seen = sums.sum(axis=1) if isinstance(family, Count) else mass
             frequency = np.stack([family.marginal(row) for row in sums])
             m = automatic_m(frequency, seen, one, reverse)
-        return cells + m * one
+        return np.broadcast_to(cells[0] + m * one, cells.shape)
 
     def _spread(self, family: Gaussian, sums: Array, classes: int) -> Array:
         total, pooled = family.variance(sums)

@@ -163,6 +163,31 @@ def from_long(
     return _arranged(row, who, code, size if n_rows is None else n_rows, names, known)
 
 
+def from_codes(
+    row: Any, annotator: Any, label: Any, *, n_rows: int, annotators: Any, labels: Any,
+    by_name: bool = False,
+) -> Answers:  # fmt: skip
+    """Read a list of answers that are numbered already; who gave none is left out.
+
+    ``labels`` may be in any order; the annotators stay in theirs unless sorted ``by_name``.
+
+    Examples
+    --------
+    >>> named = {"annotators": ["a", "b"], "labels": ["y", "x"]}
+    >>> said = from_codes([1, 0], [1, 1], [0, 1], n_rows=2, **named)
+    >>> said.annotators.tolist(), said.labels.tolist(), said.label.tolist()
+    (['b'], ['x', 'y'], [0, 1])
+    """
+    used, who = np.unique(np.asarray(annotator), return_inverse=True)
+    names = _sortable(_plain(annotators))[used]
+    if by_name:
+        names, place = np.unique(names, return_inverse=True)
+        who = place[who]
+    known, home = _labels(_plain(labels), None, None)
+    code = home[np.asarray(label, np.intp)]
+    return _arranged(np.asarray(row), who, code, n_rows, names, known)
+
+
 def from_groups(y: Any, groups: Any, *, labels: Any = None) -> Answers:
     """Treat each group of rows as an annotator who labeled exactly its rows.
 
@@ -175,12 +200,17 @@ def from_groups(y: Any, groups: Any, *, labels: Any = None) -> Answers:
     if len(y) != len(groups):
         raise ValueError(f"y has {len(y)} labels but the groups have {len(groups)} entries")
     said = from_long(np.arange(len(y)), groups, y, n_rows=len(y), labels=labels)
-    if len(said) > 1 and (said.given == 1).sum() > said.n_annotators / 2:
+    check_group_sizes(said.given)
+    return said
+
+
+def check_group_sizes(labels: NDArray[np.int64]) -> None:
+    """Refuse groups most of which have one label; ``labels`` (G,) says how many each has."""
+    if labels.sum() > 1 and (labels == 1).sum() > len(labels) / 2:
         raise ValueError(
-            f"{said.n_annotators} groups for {len(said)} labels: most rows are a group of "
+            f"{len(labels)} groups for {labels.sum()} labels: most rows are a group of "
             "its own, so no group's errors can be learned; use a column with fewer values"
         )
-    return said
 
 
 def _arranged(row: Any, who: Any, code: Any, n: int, names: Any, known: Any) -> Answers:

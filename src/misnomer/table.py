@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -136,12 +136,14 @@ class Batch:
 
     ``given`` holds evidence codes: 0..L-1 a given label, L none, L+1+k trusted to be class k.
     ``start`` is the number of the first row among all, where the rows follow one another.
+    ``group`` numbers the groups that may err each in their own way, -1 for none, where there are.
     """
 
     blocks: tuple[Block, ...]
     given: Labels  # (n,)
     weight: Array | None = None  # (n,)
     start: int = 0
+    group: Labels | None = None  # (n,)
 
     def __len__(self) -> int:
         return len(self.given)
@@ -149,12 +151,28 @@ class Batch:
     def take(self, rows: Any) -> Batch:
         """Select rows by a slice, a mask or positions."""
         weight = None if self.weight is None else self.weight[rows]
+        group = None if self.group is None else self.group[rows]
         blocks = tuple(block.take(rows) for block in self.blocks)
-        return Batch(blocks, np.ascontiguousarray(self.given[rows]), weight)
+        return Batch(blocks, np.ascontiguousarray(self.given[rows]), weight, group=group)
 
     def judged_by(self, given: Labels) -> Batch:
         """Replace the evidence codes."""
         return replace(self, given=given)
+
+
+def joined_groups(batches: Sequence[Batch]) -> Labels | None:
+    """Put the groups of batches one under another; rows of a batch without any have none.
+
+    Examples
+    --------
+    >>> one = Batch((), np.zeros(2, np.int32), group=np.array([1, 0], np.int32))
+    >>> joined_groups([one, Batch((), np.zeros(1, np.int32))]).tolist()
+    [1, 0, -1]
+    """
+    if all(batch.group is None for batch in batches):
+        return None
+    none = [np.full(len(b), -1, np.int32) if b.group is None else b.group for b in batches]
+    return np.concatenate(none)
 
 
 def numbered(batches: Iterable[Batch], start: int = 0) -> Iterator[Batch]:

@@ -197,6 +197,17 @@ def test_presence_equals_its_definition(most):
     np.testing.assert_array_equal(compiled.presence(codes), reference.presence(codes))
 
 
+def test_words_alone_are_tallied_like_words_beside_others():
+    rng = np.random.default_rng(0)
+    words = random_blocks(rng, 200, ["words float32"])
+    codes = rng.integers(-1, 3, 200).astype(np.int32)
+    weight = rng.random(200)
+    for blocks in (words, [*words, *random_blocks(rng, 200, ["flags", "words int64"])]):
+        ours = compiled.tally(blocks, codes, 3, weight)
+        theirs = reference.tally(blocks, codes, 3, weight)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
 CHECK = """
 import numpy as np
 from misnomer.kernels import backend, compiled, reference
@@ -264,17 +275,3 @@ def test_without_the_compiled_part_numpy_serves_and_says_so_once():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "numpy"
     assert done.stderr.count("the compiled part of misnomer is not installed") == 1
-
-
-@pytest.mark.parametrize(("classes", "rows"), [(2, 0), (2, 1), (3, 200), (7, 130), (30, 65)])
-@pytest.mark.parametrize("with_contrast", [False, True])
-def test_labels_are_explained_as_defined(classes, rows, with_contrast):
-    rng = np.random.default_rng(classes + rows)
-    scores = 3 * rng.normal(size=(classes, rows))
-    contrast = rng.normal(size=(classes, rows)) if with_contrast else None
-    codes = np.sort(rng.integers(2 * classes, size=rows)).astype(np.int32)
-    table = np.concatenate([rng.dirichlet(np.ones(classes), classes).T, np.eye(classes)])
-    rest = rng.random(rows), table, 0.7, 0.3, rng.normal(size=classes)
-    ours = compiled.pooled(scores, contrast, codes, *rest)
-    for one, other in zip(ours, reference.pooled(scores, contrast, codes, *rest), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)

@@ -73,7 +73,7 @@ def serving(folder: Path, *options: str):
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=180)
 
 
 @pytest.fixture(scope="session")

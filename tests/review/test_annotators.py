@@ -89,18 +89,16 @@ def test_a_refit_without_decisions_is_the_audit(voted):
 
 
 def test_decisions_are_known_to_the_refit(voted):
-    review, truth = voted
-    before = review.audit.sources.channels
-    liar = review.audit.sources.answers.annotators.tolist().index("intern")
-    rows = np.flatnonzero(truth == "malignant")[:60]
+    """What the intern calls benign is decided to be malignant, as often as not against the vote."""
+    review, _ = voted
+    before, answers = review.audit.sources.channels, review.audit.sources.answers
+    liar = answers.annotators.tolist().index("intern")
+    rows = answers.row[(answers.annotator == liar) & (answers.label == 0)][:60]
     for row in rows.tolist():
         review.decide(key=f"voted-key-{row}", row=row, action="choose", label="malignant")
     review.refit_now()
     after = review.judged.sources.channels
-    said = [label for who, label in _answers(review.audit, rows) if who == liar]
-    share = np.mean(np.array(said) == CLASSES.index("malignant"))
-    now, then = (one[liar, 1, 1] for one in (after, before))
-    assert abs(now - share) < abs(then - share)  # the rate among known rows weighs in
+    assert after[liar, 0, 1] > before[liar, 0, 1] + 0.2
     assert (review.judged.annotators.accuracy != review.audit.annotators.accuracy).any()
     shown = detail.row(review, int(rows[0]))
     assert shown["why"]["said"][0] == {
@@ -109,12 +107,6 @@ def test_decisions_are_known_to_the_refit(voted):
     }  # fmt: skip
     # A decided row is judged by what the others said, not by the decision.
     assert review.judged.posterior[rows].max(axis=1).min() < 0.999
-
-
-def _answers(found, rows):
-    answers = found.sources.answers
-    kept = np.isin(answers.row, rows)
-    return list(zip(answers.annotator[kept], answers.label[kept], strict=True))
 
 
 def test_the_consensus_is_corrected_by_decisions(voted, scans, tmp_path):

@@ -252,7 +252,7 @@ def test_a_second_server_says_so(folder):
         with serving(folder, "--port", port) as (process, other):
             assert f":{port}/" not in other
             process.send_signal(signal.SIGINT)
-            words = process.communicate(timeout=30)[1]
+            words = process.communicate(timeout=180)[1]
     assert "another server shows this review already" in words
     assert f"port {port} is in use" in words and "Traceback" not in words
     assert "0 decisions are in" in words and "interrupted" not in words

@@ -102,7 +102,7 @@ def test_pairs_tell_dependent_columns_that_cancel():
     twice = np.column_stack([X, X[:, 0], 1 - X[:, 1]])  # one repeats, one is opposed
     for table, alike in ((X, True), (twice, False)):
         rows = rows_of(table, true, 2)
-        _, share = generative(rows, even(2, 0.8))
+        _, _, share = generative(rows, even(2, 0.8))
         assert (pairs_z(rows, share) < 2.0) == alike
         assert independent(rows, share) == alike
 

@@ -79,8 +79,8 @@ def test_two_annotators_multiply_by_hand():
     channels = np.array([[[0.9, 0.2], [0.1, 0.8]], [[0.6, 0.4], [0.4, 0.6]]])
     found = np.exp(evidence(answers, channels))
     np.testing.assert_allclose(found, [[0.9 * 0.4, 0.2 * 0.6]])
-    rest, chance = left_out(answers, np.log(found), channels)
-    np.testing.assert_allclose(rest, [[0.4, 0.6], [0.9 / 1.1, 0.2 / 1.1]])
+    right, chance = left_out(answers, np.log(found), channels)
+    np.testing.assert_allclose(right, [0.4, 0.2 / 1.1])
     np.testing.assert_allclose(chance[0], 0.4 * 0.9 + 0.6 * 0.2)
 
 

@@ -202,7 +202,7 @@ def test_a_column_left_out_and_put_back(name):
 
 
 def test_a_tilted_posterior_by_hand():
-    variable = Members("group", np.array([0, 1, 1, 1]), 3)
+    variable = Members("group", 3)
     channels = np.array([even(2, 0.9), even(2, 0.6), even(2, 0.8)])
     varied = Varied((variable,), channels, even(2, 0.8), even(2, 0.8), shift=np.zeros(3))
     before = np.array([[0.5, 0.5], [0.5, 0.5], [0.3, 0.7], [1.0, 0.0]])

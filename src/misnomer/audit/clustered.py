@@ -31,6 +31,8 @@ def audit_dask(
     ignore: Sequence[str] = (),
     id: str | None = None,
     trusted: str | None = None,
+    noise_groups: str | None = None,
+    knowledge: Any = None,
 ) -> StreamedAudit:
     """Audit a Dask data frame, a bag of Arrow tables, or an array with its labels in another.
 
@@ -47,10 +49,14 @@ def audit_dask(
         trusted=trusted,
         classifier=classifier,
         cluster=cluster,
+        noise_groups=noise_groups,
+        knowledge=knowledge,
     )
     if not hasattr(data, "map_partitions") or not hasattr(data, "divisions"):
         return audit
-    terms = Terms(audit.classifier.model_.schema, named, audit.classifier._naming, trusted=trusted)
+    groups = () if audit.sources is None else tuple(audit.sources.answers.annotators.tolist())
+    schema, naming = audit.classifier.model_.schema, audit.classifier._naming
+    terms = Terms(schema, named, naming, trusted, group=noise_groups, groups=groups)
     judge = audit.classifier.fit_.details.get("judge")
     step = partial(judged_frame, lightened(audit.classifier), terms, found.schema, judge)
     return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))

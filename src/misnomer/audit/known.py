@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -13,19 +13,24 @@ from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.knowledge import Knowledge, channel_of, rows_needed
 
+Found = TypeVar("Found", bound=Audit)
+
 
 def refuse_large(data: Any, *said: Any) -> None:
     """Refuse to read by batches, or on a cluster, what must be seen at once."""
     if any(said) or type(data).__module__.startswith("dask"):
         raise ValueError(
-            "annotators, groups and knowledge need all rows at once: leave memory, skip_bad, "
+            "groups with knowledge or a classifier need all rows at once: leave memory, skip_bad, "
             "checkpoint and cluster out, and pass a frame or a file that fits into memory (of a "
             "Dask frame: frame.compute(), or a sample of whole rows)"
         )
 
 
 def knowing(classifier: NoisyLabelNB, knowledge: Any, y: NDArray[Any]) -> NoisyLabelNB:
-    """Give a classifier the channel that is known in part; EM finds what is open."""
+    """Give a classifier the channel that is known in part; EM finds what is open.
+
+    Of the labels ``y`` only the names count: a list of these will do.
+    """
     names = labels.distinct(y, labels.missing(y))
     channel = channel_of(parts_of(knowledge, names.tolist()), names.tolist())
     known: NoisyLabelNB = classifier.set_params(channel=channel, solver="em")
@@ -38,7 +43,7 @@ def parts_of(knowledge: Any, names: list[Any]) -> dict[str, Any]:
     return respelled(said, names)
 
 
-def with_trusted(audit: Audit) -> Audit:
+def with_trusted(audit: Found) -> Found:
     """Let the verdict say what the trusted rows are worth, where there are any."""
     if not audit.fitted.trusted:
         return audit
@@ -63,7 +68,7 @@ def trusted_words(trusted: int, rate: float) -> str:
     )
 
 
-def noted(audit: Audit, knowledge: Any) -> Audit:
+def noted(audit: Found, knowledge: Any) -> Found:
     """Write down what was known beforehand, for the report."""
     said = dict(knowledge) if isinstance(knowledge, Mapping) else _parts(knowledge)
     words = ", ".join(f"{part} = {value!r}" for part, value in said.items())

@@ -28,6 +28,8 @@ def audit_large(
     skip_bad: bool,
     checkpoint: Any,
     cluster: Any,
+    noise_groups: Any = None,
+    knowledge: Any = None,
 ) -> StreamedAudit:
     """Take the arguments of `audit` to whoever can go about it."""
     known = dict.fromkeys([text] if isinstance(text, str) else text, "text")
@@ -35,11 +37,15 @@ def audit_large(
         families = {**(families if isinstance(families, Mapping) else {}), **known}
     if trusted is not None and not isinstance(trusted, str):
         raise ValueError("of rows that are read by batches, trusted must name a column")
+    if noise_groups is not None and not isinstance(noise_groups, str):
+        raise ValueError("of rows that are read by batches, noise_groups must name a column")
     options: dict[str, Any] = {
         "classifier": prepared(classifier, families, random_state, progress),
         "ignore": [ignore] if isinstance(ignore, str) else list(ignore),
         "id": id,
         "trusted": trusted,
+        "noise_groups": noise_groups,
+        "knowledge": knowledge,
     }
     if not isinstance(data, str | Path):
         from misnomer.audit.clustered import audit_dask

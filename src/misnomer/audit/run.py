@@ -103,29 +103,34 @@ def audit(
     from misnomer.audit import learn
     from misnomer.audit.inputs import gather
 
-    if any(one is not None for one in (annotators, long, noise_groups, knowledge)):
+    crowd = annotators is not None or long is not None
+    if crowd and is_large(data, memory, skip_bad, checkpoint, cluster):
+        from misnomer.audit.crowd_large import audit_crowd_large
+
+        return audit_crowd_large(
+            data,
+            label,
+            annotators=annotators,
+            long=long,
+            noise_groups=noise_groups,
+            text=text,
+            families=families,
+            ignore=ignore,
+            id=id,
+            trusted=trusted,
+            random_state=random_state,
+            classifier=classifier,
+            knowledge=knowledge,
+            memory=memory,
+            skip_bad=skip_bad,
+            checkpoint=checkpoint,
+            cluster=cluster,
+        )
+    if noise_groups is not None and not crowd and not (knowledge is None and classifier is None):
         from misnomer.audit.known import refuse_large
 
         refuse_large(data, memory, skip_bad, checkpoint, cluster)
-        if any(one is not None for one in (annotators, long, noise_groups)):
-            from misnomer.audit.several import audit_sources
-
-            return audit_sources(
-                data,
-                label,
-                annotators=annotators,
-                long=long,
-                noise_groups=noise_groups,
-                text=text,
-                families=families,
-                random_state=random_state,
-                classifier=classifier,
-                knowledge=knowledge,
-                ignore=ignore,
-                id=id,
-                trusted=trusted,
-            )
-    elif is_large(data, memory, skip_bad, checkpoint, cluster):
+    elif not crowd and is_large(data, memory, skip_bad, checkpoint, cluster):
         from misnomer.audit.large import audit_large
 
         return audit_large(
@@ -143,6 +148,26 @@ def audit(
             skip_bad=skip_bad,
             checkpoint=checkpoint,
             cluster=cluster,
+            noise_groups=noise_groups,
+            knowledge=knowledge,
+        )
+    if crowd or noise_groups is not None:
+        from misnomer.audit.several import audit_sources
+
+        return audit_sources(
+            data,
+            label,
+            annotators=annotators,
+            long=long,
+            noise_groups=noise_groups,
+            text=text,
+            families=families,
+            random_state=random_state,
+            classifier=classifier,
+            knowledge=knowledge,
+            ignore=ignore,
+            id=id,
+            trusted=trusted,
         )
     started = perf_counter()
     inputs = gather(data, label, ignore=ignore, id=id, trusted=trusted)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from misnomer.sources import Answers
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
+Found = TypeVar("Found", bound=Audit)
 
 _TESTS = 99  # labels drawn anew to test whether groups differ
 _DRAWS, _ROWS = 20, 20_000  # refits, and rows that they look at
@@ -37,34 +39,55 @@ def audit_groups(found: Several, families: Any, random_state: Any, started: floa
     fresh = NoisyLabelNB(families=families, random_state=random_state)
     fresh.set_params(solver=Pool(groups=codes_of(answers)))
     audit = learn.learned(found.single, fresh, started)
-    varied = fresh.fit_.details.get("groups")
+    varied = told_apart(fresh)
     if varied is None:
         return None
-    fresh.set_params(solver="auto")  # the groups of these rows say nothing of others
-    details = {name: value for name, value in fresh.fit_.details.items() if name != "groups"}
-    fresh.fit_ = replace(fresh.fit_, details=details)
-    table = _table(audit, answers, varied)
+    doubt = np.nan_to_num(audit.error_probability)[answers.row]
+    wrong = np.bincount(answers.annotator, doubt, minlength=answers.n_annotators)
+    return with_groups(audit, answers, varied, np.stack([wrong, answers.given]), found.asked)
+
+
+def told_apart(classifier: NoisyLabelNB) -> Varied | None:
+    """Take what was found of the groups out of a classifier: it says nothing of other rows."""
+    varied: Varied | None = classifier.fit_.details.get("groups")
+    if varied is None:
+        return None
+    classifier.set_params(solver="auto")
+    details = {name: value for name, value in classifier.fit_.details.items() if name != "groups"}
+    classifier.fit_ = replace(classifier.fit_, details=details)
+    return varied
+
+
+def with_groups(
+    audit: Found, answers: Answers, varied: Varied, sums: Array, asked: Mapping[str, Any]
+) -> Found:
+    """Add what was found of the groups to an audit.
+
+    ``answers`` are those of the rows that it lists; ``sums`` (2, G) the wrong labels and the labels
+    of every group, whether listed or not.
+    """
+    table = _table(audit.error_rate, answers, varied, sums)
     channels = varied.channels[: answers.n_annotators]
-    sources = Sources(answers, channels, True, found.asked, None, table)
+    sources = Sources(answers, channels, True, asked, None, table)
     fitted = replace(audit.fitted, notes=(*audit.fitted.notes, _note(varied)))
     return replace(
         audit, sources=sources, verdict=_verdict(audit.verdict, varied, table.test), fitted=fitted
     )
 
 
-def _table(audit: Audit, answers: Answers, varied: Varied) -> GroupTable:
+def _table(whole: Estimate, answers: Answers, varied: Varied, sums: Array) -> GroupTable:
     """Rank the groups by the share of wrong labels among their rows, and test if they differ."""
-    wrong = np.nan_to_num(audit.error_probability)[answers.row]
-    rate = np.bincount(answers.annotator, wrong, minlength=answers.n_annotators) / answers.given
+    wrong, given = sums[0], sums[1].astype(np.int64)
+    rate = wrong / given
     labels, group = varied.evidence["labels"], varied.evidence["group"]
-    error = np.hypot(_spread(varied, labels, group, len(rate)), _common(audit.error_rate) * rate)
-    low, high = bounded(rate, error, answers.given)
+    spread = _spread(varied, labels, group, given)
+    low, high = bounded(rate, np.hypot(spread, _common(whole) * rate), given)
     usual = np.maximum(labels.weight @ labels.share / labels.weight.sum(), 1e-9)
     size = (answers.n_annotators, answers.n_labels)
     test = compared(labels.share / usual, group, labels.label, size, draws=_TESTS, seed=0)
     order = np.argsort(-rate, kind="stable")
-    names, rows = answers.annotators[order], answers.given[order]
-    return GroupTable(names, rows, rate[order], low[order], high[order], test)
+    names = answers.annotators[order]
+    return GroupTable(names, given[order], rate[order], low[order], high[order], test)
 
 
 def _common(rate: Estimate) -> float:
@@ -73,15 +96,19 @@ def _common(rate: Estimate) -> float:
     return (rate.high - rate.low) / reach / max(rate.value, 1e-9)
 
 
-def _spread(varied: Varied, labels: Labels, group: NDArray[np.intp], size: int) -> Array:
+def _spread(
+    varied: Varied, labels: Labels, group: NDArray[np.intp], given: NDArray[np.int64]
+) -> Array:
     """Weigh rows by exponential random numbers, refit the groups 20 times: standard errors, (G,).
 
-    What the columns say of each row is held; of many rows some are taken, and the errors scaled.
+    What the columns say of each row is held; of many rows some are taken, and the errors scaled,
+    unless rows are judged without the groups: more of them would not tell more of these.
     """
     assert varied.groups is not None
-    rng = np.random.default_rng(0)
-    n = len(group)
-    some = np.sort(rng.permutation(n)[:_ROWS])
+    rng, size = np.random.default_rng(0), len(given)
+    judged = varied.found and varied.groups.differ
+    n = max(len(group), int(given.sum())) if judged else len(group)
+    some = np.sort(rng.permutation(len(group))[:_ROWS])
     draws = []
     for _ in range(_DRAWS):
         weight = labels.weight[some] * rng.exponential(size=len(some))

@@ -12,11 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit import inputs
+from misnomer.audit import crowd_heard, crowd_lines, inputs
+from misnomer.audit.crowd_heard import heard_columns, heard_lines
 from misnomer.audit.frames import Shape, default_backend
 from misnomer.classifiers import labels
+from misnomer.classifiers.groups import check_several, check_stray
 from misnomer.readers.frames import arrow_columns
-from misnomer.sources import Answers, from_groups, from_long, from_table
+from misnomer.readers.parts import TablePart
+from misnomer.sources import Answers, from_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,55 +93,66 @@ def by_columns(
     data: Any, annotators: Any, *, ignore: Any = (), id: str | None = None, trusted: Any = None
 ) -> Several:
     """Read a label column per annotator; an empty cell was not asked."""
-    table, names = Table.of(data), list(dict.fromkeys(inputs._names(annotators)))
+    table, names = Table.of(data), named_annotators(annotators)
     apart = [*names, *inputs._names(ignore), *_columns(id, trusted)]
     table.check(apart)
+    source = table.source
+    answers = crowd_heard.by_columns([heard_columns(TablePart(source), names)], names)
+    features, more = _features(source, apart)
+    shape = Shape(table.backend, table.index, source, id)
+    mask = inputs.flags_of(source, trusted) if isinstance(trusted, str) else trusted
+    asked, notes = {"annotators": names}, (*silent(names, answers), *more)
+    return Several(features, answers, "majority vote", mask, shape, asked, notes)
+
+
+def named_annotators(said: Any) -> list[str]:
+    """List the label columns, each once; one alone is no crowd."""
+    names = list(dict.fromkeys(inputs._names(said)))
     if len(names) < 2:
         raise ValueError(
             f"{len(names)} annotator columns are named: with one label per row say label=..."
         )
-    source = table.source
-    said = {name: inputs.labels_of(source, name) for name in names}
-    kept = [name for name in names if not labels.missing(said[name]).all()]
-    silent = [name for name in names if name not in kept]
-    cells = np.empty((len(source), len(kept)), object)
-    for j, name in enumerate(kept):
-        cells[:, j] = said[name]
-    notes = [f"annotator {name!r} gave no answer: the column is left out" for name in silent]
-    features, more = _features(source, apart)
-    shape = Shape(table.backend, table.index, source, id)
-    mask = inputs.flags_of(source, trusted) if isinstance(trusted, str) else trusted
-    answers = from_table(cells, annotators=np.array(kept))
-    asked = {"annotators": names}
-    return Several(features, answers, "majority vote", mask, shape, asked, (*notes, *more))
+    return names
+
+
+def three_columns(long: Any) -> list[str]:
+    """List the columns of the row, the annotator and the label."""
+    names = [long] if isinstance(long, str) else list(long)
+    if len(names) != 3:
+        raise ValueError("long= names three columns: the row, the annotator and the label")
+    return names
+
+
+def silent(names: Sequence[str], answers: Answers) -> list[str]:
+    """Say which columns hold no answer at all."""
+    said = {*answers.annotators.tolist()}
+    return [
+        f"annotator {name!r} gave no answer: the column is left out"
+        for name in names
+        if name not in said
+    ]
 
 
 def by_lines(
     data: Any, long: Any, *, ignore: Any = (), id: str | None = None, trusted: Any = None
 ) -> Several:
     """Read a line per answer; other columns that are the same in all lines of a row describe it."""
-    names = [long] if isinstance(long, str) else list(long)
-    if len(names) != 3:
-        raise ValueError("long= names three columns: the row, the annotator and the label")
-    table = Table.of(data)
+    table, names = Table.of(data), three_columns(long)
     table.check([*names, *inputs._names(ignore), *_columns(id, trusted)])
     row, who, label = names
     lines = table.source
-    place, first = _rows_of(lines, row)
-    said, who_said = inputs.labels_of(lines, label), inputs.labels_of(lines, who)
-    _check_answers(lines.column(row), place, who_said, said, who)
+    found = crowd_lines.by_lines([heard_lines(TablePart(lines), names)], names)
+    place, first = found.item, np.flatnonzero(found.first)
     others = [name for name in lines.column_names if name not in (who, label)]
     same = [name for name in others if _same(lines.column(name), place, first)]
-    _check_about_rows([row, *_columns(id, trusted)], same)
+    check_about_rows([row, *_columns(id, trusted)], same)
     source = lines.select(same).take(pa.array(first))
     features, more = _features(source, [row, *inputs._names(ignore), *_columns(id, trusted)])
-    vary = [name for name in others if name not in (*same, *inputs._names(ignore))]
-    notes = [f"column {name!r} differs between answers about one row: left out" for name in vary]
+    notes = varying(others, [*same, *inputs._names(ignore)])
     mask = inputs.flags_of(source, trusted) if isinstance(trusted, str) else trusted
-    answers = from_long(place, who_said, said, n_rows=len(first))
     shape = Shape(table.backend, None, source, id or row)
     return Several(
-        features, answers, "majority vote", mask, shape, {"long": names}, (*notes, *more)
+        features, found.answers, "majority vote", mask, shape, {"long": names}, (*notes, *more)
     )
 
 
@@ -162,13 +176,9 @@ def by_groups(
         if len(group) != len(found.y):
             raise ValueError(f"there are {len(found.y)} rows but {len(group)} groups")
     nobody = labels.missing(group) & ~labels.missing(found.y)
-    if nobody.any():
-        raise ValueError(
-            f"row {int(np.argmax(nobody))} has a label but no group in {named!r}: name its group"
-        )
+    check_stray(int(np.argmax(nobody)) if nobody.any() else -1, named)
     answers = from_groups(np.asarray(found.y, object), np.asarray(group, object))
-    if answers.n_annotators < 2:
-        raise ValueError(f"{named!r} holds one group only: leave it out, there is none to compare")
+    check_several(answers.n_annotators, named)
     asked = {"label": found.label, "noise_groups": named}
     return Several(
         found.features, answers, found.label, found.trusted, found.shape, asked, found.notes, found
@@ -195,43 +205,22 @@ def _codes(column: Any) -> NDArray[np.int64]:
     return np.asarray(coded.indices.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _rows_of(lines: pa.Table, row: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the rows that the lines are about, (N,), and find the first line of each, (n,)."""
-    column = lines.column(row)
-    if column.null_count:
-        at = int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"line {at} names no row in column {row!r}: fill it in or drop the line")
-    place = _codes(column)
-    return place, np.unique(place, return_index=True)[1].astype(np.int64)
-
-
-def _same(column: Any, place: NDArray[np.int64], first: NDArray[np.int64]) -> bool:
+def _same(column: Any, place: NDArray[np.int32], first: NDArray[np.int64]) -> bool:
     """Tell whether a column says the same in all lines of a row."""
     codes = _codes(column)
     return bool((codes == codes[first][place]).all())
 
 
-def _check_about_rows(wanted: list[str], same: list[str]) -> None:
+def varying(others: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Say which columns do not describe rows, but answers."""
+    vary = [name for name in others if name not in kept]
+    return [f"column {name!r} differs between answers about one row: left out" for name in vary]
+
+
+def check_about_rows(wanted: list[str], same: list[str]) -> None:
+    """Refuse columns that must describe rows but differ between answers about one."""
     for name in wanted:
         if name not in same:
             raise ValueError(
                 f"column {name!r} differs between answers about one row: make it the same in all"
-            )
-
-
-def _check_answers(
-    rows: Any, place: NDArray[np.int64], who: NDArray[Any], said: NDArray[Any], column: str
-) -> None:
-    """Refuse answers of nobody, and two different answers of one annotator about one row."""
-    known: dict[tuple[int, Any], Any] = {}
-    gaps, nobody = labels.missing(said), labels.missing(who)
-    for j, key in enumerate(zip(place.tolist(), who.tolist(), strict=True)):
-        if gaps[j]:
-            continue
-        if nobody[j]:
-            raise ValueError(f"the answer in line {j} names nobody in column {column!r}: say who")
-        if known.setdefault(key, said[j]) != said[j]:
-            raise ValueError(
-                f"annotator {key[1]} says both {known[key]} and {said[j]} about row "
-                f"{rows[j].as_py()}: keep one answer of each annotator about a row"
             )

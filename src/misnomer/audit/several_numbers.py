@@ -90,14 +90,14 @@ def spread(crowd: CrowdNB, given: Ints, group: Ints | None) -> Spread:
     The columns' evidence is held as it is; of many rows some are taken, and the errors scaled.
     """
     answers, total = crowd.answers_, crowd.fit_.total
-    scores = total - evidence(answers, crowd.channels_) - np.log(crowd.class_prior_)
     rng = np.random.default_rng(0)
     n = answers.n_rows
     if n > _ROWS:
         rows = np.sort(rng.choice(n, _ROWS, replace=False))
-        answers, scores, given = _some(answers, rows), scores[rows], given[rows]
+        answers, total, given = some_rows(answers, rows), total[rows], given[rows]
         group = None if group is None else group[rows]
-    share = softmax(total)[0] if n <= _ROWS else softmax(total[rows])[0]
+    scores = total - evidence(answers, crowd.channels_) - np.log(crowd.class_prior_)
+    share = softmax(total)[0]
     size = 0 if group is None else answers.n_annotators
     draws = [_drawn(crowd, answers, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
     scale = np.sqrt(answers.n_rows / n)
@@ -136,7 +136,7 @@ def _channels(crowd: CrowdNB, counts: Array) -> Array:
     return shrunk(counts, fit.centers, fit.strength, crowd.known_)
 
 
-def _some(answers: Answers, rows: NDArray[np.intp]) -> Answers:
+def some_rows(answers: Answers, rows: NDArray[np.intp]) -> Answers:
     """Keep some of the rows, numbered anew."""
     place = np.full(answers.n_rows, -1, np.int32)
     place[rows] = np.arange(len(rows), dtype=np.int32)

@@ -141,8 +141,9 @@ class Collector:
     ``start`` is the place of its first row among all ``n``; collectors of consecutive rows add.
     """
 
-    def __init__(self, classifier: NoisyLabelNB, n: int, start: int = 0) -> None:
+    def __init__(self, classifier: NoisyLabelNB, n: int, start: int = 0, groups: int = 0) -> None:
         self.classifier, self.n, self.start = classifier, n, start
+        self.by_group = np.zeros((2, groups))  # wrong labels, and labels
         self.count = self.certainty = 0.0
         self.labeled = self.trusted = self.flagged = 0
         columns = max(len(classifier.model_.schema.columns), 1)
@@ -153,8 +154,8 @@ class Collector:
         self.worst: list[pa.Table] = []
 
     def __add__(self, other: Collector) -> Collector:
-        total = Collector(self.classifier, self.n, other.start)
-        for name in ("count", "certainty", "labeled", "trusted", "flagged"):
+        total = Collector(self.classifier, self.n, other.start, self.by_group.shape[1])
+        for name in ("count", "certainty", "labeled", "trusted", "flagged", "by_group"):
             setattr(total, name, getattr(self, name) + getattr(other, name))
         for name in ("kept", "bootstrap", "worst"):
             setattr(total, name, [*getattr(self, name), *getattr(other, name)])
@@ -170,6 +171,8 @@ class Collector:
         self.trusted += int(found.trusted.sum())
         self.flagged += int(found.flagged.sum())
         self.certainty += self._certainty(batch)
+        if batch.group is not None:
+            self.by_group += _by_group(found, batch.group, self.by_group.shape[1])
         some = self.sample[np.searchsorted(self.sample, rows.start) :]
         some = some[: np.searchsorted(some, rows.stop)] - rows.start
         if len(some):
@@ -229,6 +232,13 @@ def _picked(found: Answers, rows: NDArray[np.intp]) -> Answers:
         found.wrong[rows],
         found.flagged[rows],
     )
+
+
+def _by_group(found: Answers, group: NDArray[np.int32], groups: int) -> Array:
+    """Count the wrong labels, and the labels, of each group, (2, G)."""
+    at = np.flatnonzero((found.given >= 0) & (group >= 0))
+    wrong = np.bincount(group[at], found.wrong[at], minlength=groups)
+    return np.stack([wrong, np.bincount(group[at], minlength=groups)])
 
 
 def _chosen(n: int, most: int, seed: int) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -26,21 +26,25 @@ _GROUP = 1 << 20  # rows that are written at once
 
 
 def save_stream(
-    source: Any, label: str, folder: str | Path, *, force: bool = False, **options: Any
+    source: Any,
+    label: str | None,
+    folder: str | Path,
+    *,
+    force: bool = False,
+    audited: Callable[..., Any] = audit_stream,
+    **options: Any,
 ) -> tuple[Any, dict[str, Path]]:
     """Audit a file of any size and write the answer into a folder, all of it or nothing.
 
     ``rows.parquet`` holds every row, ``issues.csv`` the worst flagged ones; the folder ``sample``
     is a complete audit of the random sample that the report shows. ``options`` are those of
-    `audit_stream`.
+    whoever audits: `audit_stream`, or `audit_crowd` for several annotators.
     """
     names = ["report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors"]
     origin = _origin(source, label, options)
     with filling(folder, force=force) as inside:
         every = inside / "rows.parquet"
-        found = audit_stream(
-            source, label, rows_to=lambda rows: write_tables(rows, every), **options
-        )
+        found = audited(source, label, rows_to=lambda rows: write_tables(rows, every), **options)
         found = replace(found, origin=origin)
         if not isinstance(found, StreamedAudit):
             found.write_beside(inside, issues_of(found, every))
@@ -61,7 +65,7 @@ def save_stream(
     return found, {name: Path(folder) / name for name in names}
 
 
-def _origin(source: Any, label: str, options: dict[str, Any]) -> Origin | None:
+def _origin(source: Any, label: str | None, options: dict[str, Any]) -> Origin | None:
     """Take down which file this is; a scan that somebody else made has no name."""
     if not isinstance(source, str | Path):
         return None

@@ -26,7 +26,7 @@ def judged_here(
     found: Scan, terms: Terms, classifier: NoisyLabelNB, rows_to: RowsTo | None
 ) -> Collector:
     """Read and judge every row; whoever asked for the rows gets them table by table."""
-    collector = Collector(classifier, terms.rows)
+    collector = Collector(classifier, terms.rows, groups=len(terms.groups))
     read = found.batches(found.names, [] if terms.skip_bad else None)
     tables = judged(read, terms, collector, classifier.fit_.details.get("judge"))
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
@@ -51,7 +51,7 @@ def judged_there(
 
     def judge_part(item: tuple[Any, int]) -> tuple[Collector, list[pa.Table]]:
         part, start = item
-        own = Collector(light, n, start)
+        own = Collector(light, n, start, len(terms.groups))
         tables = judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
         if wanted:
             return own, list(tables)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from misnomer.audit import intervals as drawing
 from misnomer.audit import judge, learn
 from misnomer.audit.frames import Shape, default_backend
+from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.streamed import Collector, StreamedAudit
 from misnomer.classifiers.terms import Terms
@@ -29,12 +30,7 @@ def put_together(
     rate = spread.rate
     notes = _notes(found, terms, batch, said)
     fitted = learn._fitted(classifier, seconds, found.n, found.labeled, found.trusted)
-    index = None
-    if len(batch) < found.n and default_backend() == "pandas":
-        import pandas as pd  # type: ignore[import-untyped]
-
-        index = pd.Index(found.sample)
-    return StreamedAudit(
+    audit = StreamedAudit(
         error_rate=rate,
         error_count=Estimate(
             found.count, *learn._held(found.count, rate, found.labeled), rate.confidence
@@ -51,12 +47,23 @@ def put_together(
         warnings=tuple(notes),
         classifier=classifier,
         batch=batch,
-        shape=Shape(default_backend(), index, source, id),
+        shape=shape_of(found, source, id),
         total_rows=found.n,
         flagged=found.flagged,
         worst=found.ranked() if found.worst else pa.table({}),
         left_out=terms.left_out,
     )
+    return with_trusted(audit)
+
+
+def shape_of(found: Collector, source: pa.Table, id: str | None) -> Shape:
+    """Hand rows out as frames; those of a sample are named by their places in the input."""
+    index = None
+    if len(found.sample) < found.n and default_backend() == "pandas":
+        import pandas as pd  # type: ignore[import-untyped]
+
+        index = pd.Index(found.sample)
+    return Shape(default_backend(), index, source, id)
 
 
 def _intervals(found: Collector) -> Any:
@@ -109,10 +116,15 @@ def _notes(found: Collector, terms: Terms, batch: Any, said: list[str]) -> list[
     notes += learn._doubtful(classifier.labels_)
     notes += said
     notes += leaks(classifier.model_.schema, batch, terms.label, len(classifier.labels_))
-    if len(batch) < found.n:
-        notes.append(
-            f"{found.n:,} rows were judged, {found.flagged:,} labels flagged; what is shown row by "
-            f"row is a random sample of {len(batch):,} rows, and the list of issues holds the "
-            "worst of all"
-        )
-    return notes
+    return [*notes, *sample_note(found)]
+
+
+def sample_note(found: Collector) -> list[str]:
+    """Say that rows are shown of a sample only, where they are."""
+    if len(found.sample) == found.n:
+        return []
+    return [
+        f"{found.n:,} rows were judged, {found.flagged:,} labels flagged; what is shown row by "
+        f"row is a random sample of {len(found.sample):,} rows, and the list of issues holds the "
+        "worst of all"
+    ]

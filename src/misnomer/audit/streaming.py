@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from misnomer.audit.inputs import check_column
+from misnomer.audit.known import noted
+from misnomer.audit.streamed_groups import by_groups, by_knowledge, check_groups, grouped
 from misnomer.audit.streamed_judging import judged_here, judged_there
 from misnomer.audit.streamed_numbers import put_together
 from misnomer.classifiers.base import NoisyLabelNB
@@ -42,6 +44,7 @@ class Asked:
     id: str | None = None
     trusted: str | None = None
     skip_bad: bool = False
+    group: str | None = None
 
 
 def bytes_of(said: str | int) -> int:
@@ -108,6 +111,8 @@ def audit_stream(
     checkpoint: str | Path | None = None,
     cluster: Any = None,
     rows_to: Callable[[Iterator[pa.Table]], None] | None = None,
+    noise_groups: str | None = None,
+    knowledge: Any = None,
 ) -> Any:
     """Audit a file of any size, in bounded memory.
 
@@ -117,7 +122,7 @@ def audit_stream(
     ----------
     source : path, address or Scan
         The rows.
-    label, ignore, id, trusted, classifier
+    label, ignore, id, trusted, classifier, noise_groups, knowledge
         As in `audit`; columns by name.
     memory : str or int
         What the process may use, such as "4GB".
@@ -134,10 +139,12 @@ def audit_stream(
     classifier = NoisyLabelNB(random_state=0) if classifier is None else classifier
     mapped: Any = map if cluster is None else cluster.map
     found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad, mapped=mapped)
-    asked = Asked(label, tuple(ignore), id, trusted, skip_bad)
+    asked = Asked(label, tuple(ignore), id, trusted, skip_bad, noise_groups)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         terms = _understood(found, asked, classifier, mapped)
+        terms = by_knowledge(classifier, terms, knowledge)
+        by_groups(classifier, terms)
         fold: Fold[Any] = local.fold if cluster is None else cluster.fold
         if checkpoint is not None:
             about = _about(found, asked, classifier)
@@ -154,6 +161,7 @@ def audit_stream(
                 found, terms, rows, id=id, progress=classifier.progress, started=started, **told
             )
         fit_rows(classifier, terms, rows, fold)
+    check_groups(classifier, terms)
     classifier.set_params(progress=None)
     if cluster is not None:
         sizes = rows.rows_of_parts
@@ -162,12 +170,13 @@ def audit_stream(
         del rows  # their room is needed
         collector = judged_here(found, terms, classifier, rows_to)
     said = [str(one.message) for one in caught]
-    return put_together(collector, terms, id, said, perf_counter() - started)
+    audit = put_together(collector, terms, id, said, perf_counter() - started)
+    return grouped(audit if knowledge is None else noted(audit, knowledge), collector, terms)
 
 
 def _understood(found: Scan, asked: Asked, classifier: NoisyLabelNB, mapped: Any) -> Terms:
     """Check what the user said against the columns, and look at all rows once."""
-    named = [one for one in (asked.id, asked.trusted) if one]
+    named = [one for one in (asked.id, asked.trusted, asked.group) if one]
     for name in (asked.label, *asked.ignore, *named):
         check_column(name, found.names)
     return understand(
@@ -176,6 +185,7 @@ def _understood(found: Scan, asked: Asked, classifier: NoisyLabelNB, mapped: Any
         classifier,
         ignore=[*asked.ignore, *([asked.id] if asked.id else [])],
         trusted=asked.trusted,
+        group=asked.group,
         skip_bad=asked.skip_bad,
         numbering=True,
         mapped=mapped,

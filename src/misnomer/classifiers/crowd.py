@@ -140,18 +140,28 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             schema, blocks = read(X, self.families)
             batch = Batch(blocks, np.full(said.n_rows, said.n_labels, np.int32))
         weight = inputs.checked_weights(sample_weight, np.empty((said.n_rows, 1)))
-        self.known_ = None
-        if self.knowledge is not None:
-            self.known_ = channel_of(self.knowledge, said.labels.tolist())
-        strength = None if isinstance(self.strength, str) else float(self.strength)
-        task = SourcesTask(
-            said, schema, batch, _truth(truth, said), self.annotator, strength,
-            resolve(self.smoothing), self.max_iter, self.tol, self.random_state, weight,
-            self.known_,
-        )  # fmt: skip
+        task = self._posed(said, truth, schema=schema, batch=batch, weight=weight)
         fit = learn_groups(task) if self._by_default(task, noise_groups) else None
         self._keep(said, learn_sources(task) if fit is None else fit)
         return self
+
+    def _posed(self, said: Answers, truth: Any, **rows: Any) -> SourcesTask:
+        """Put the question; ``rows`` are the columns, wherever they are."""
+        self.known_ = None
+        if self.knowledge is not None:
+            self.known_ = channel_of(self.knowledge, said.labels.tolist())
+        return SourcesTask(
+            said,
+            truth=_truth(truth, said),
+            shape=self.annotator,
+            strength=None if isinstance(self.strength, str) else float(self.strength),
+            smoothing=resolve(self.smoothing),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            seed=self.random_state,
+            knowledge=self.known_,
+            **rows,
+        )
 
     def _by_default(self, task: SourcesTask, noise_groups: Any) -> bool:
         """Tell whether groups can be asked about on top of the default model."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from misnomer.classifiers import inputs
+from misnomer.classifiers import groups, inputs
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.readers import columns, discover
 from misnomer.readers.parts import Part
@@ -44,6 +44,10 @@ class Terms:
         What could not be read.
     numbering : tuple of str
         Columns that only number the rows.
+    group : str or None
+        The column of the groups that may err each in their own way.
+    groups : tuple
+        Their names, sorted.
     """
 
     schema: Schema
@@ -54,12 +58,15 @@ class Terms:
     rows: int = 0
     left_out: tuple[str, ...] = ()
     numbering: tuple[str, ...] = ()
+    group: str | None = None
+    groups: tuple[Any, ...] = ()
 
     @property
     def columns(self) -> list[str]:
         """What must be read: the label first."""
         wanted = [c.name for c in self.schema.columns if c.kind != "ignored"]
-        return [self.label, *([self.trusted] if self.trusted else []), *wanted]
+        beside = [name for name in (self.trusted, self.group) if name]
+        return list(dict.fromkeys([self.label, *beside, *wanted]))
 
     def batch(self, rows: pa.RecordBatch) -> Batch:
         """Put some rows into compact form."""
@@ -67,14 +74,18 @@ class Terms:
         used = [c for c in self.schema.columns if c.kind != "ignored"]
         blocks = read_like(table, replace(self.schema, columns=tuple(used))) if used else ()
         given = self._given(table.column(self.label))
+        group = None
+        if self.group is not None:  # the group of a row without a label says nothing
+            group = groups.codes_of(self.groups, self.group, table.column(self.group))
+            group[given == len(self.naming.labels)] = -1
         if self.trusted is not None:
             sure = yes_or_no(table.column(self.trusted), self.trusted)
             given = self._sure(given, sure)
-        return Batch(blocks, given)
+        return Batch(blocks, given, group=group)
 
     def _given(self, values: Any) -> NDArray[np.int32]:
         known = Column(self.label, "categorical", tuple(self.naming.labels.tolist()))
-        return columns.codes(known, label_values(values)).astype(np.int32)
+        return columns.codes(known, groups.as_written(values)).astype(np.int32)
 
     def _sure(self, given: NDArray[np.int32], sure: NDArray[np.bool_]) -> NDArray[np.int32]:
         L = len(self.naming.labels)
@@ -88,11 +99,6 @@ class Terms:
         for rows in part.batches(self.columns, [] if self.skip_bad else None):
             if rows.num_rows:
                 yield self.batch(rows)
-
-
-def label_values(values: Any) -> Any:
-    """Take a label as it is written: a date is a name, too."""
-    return values.cast(pa.string()) if pa.types.is_temporal(values.type) else values
 
 
 def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
@@ -122,12 +128,13 @@ def understand(
     *,
     ignore: Sequence[str] = (),
     trusted: str | None = None,
+    group: str | None = None,
     skip_bad: bool = False,
     numbering: bool = False,
     mapped: Any = map,
 ) -> Terms:
-    """Look at all rows once: which columns and labels there are."""
-    apart = [label, *ignore, *([trusted] if trusted else [])]
+    """Look at all rows once: which columns, labels and groups there are."""
+    apart = [label, *ignore, *(name for name in (trusted, group) if name)]
     for name in apart:
         if name not in found.names:
             raise ValueError(f"there is no column {name!r}; there are {_few(found.names)}")
@@ -135,9 +142,9 @@ def understand(
     if not names:
         raise ValueError("no column is left to learn from: the label needs others beside it")
     kinds = dict(zip(names, _kinds(classifier.families, names), strict=True))
-    looked = discover.discover(
-        found.parts, {label: "categorical", **kinds}, skip_bad=skip_bad, mapped=mapped
-    )
+    asked = {label: "categorical", **({group: "categorical"} if group else {}), **kinds}
+    count = groups.Counted(label, group) if group else None
+    looked = discover.discover(found.parts, asked, skip_bad=skip_bad, mapped=mapped, beside=count)
     if not looked.rows:
         raise ValueError("the table has no rows")
     numbers = [name for name in names if numbering and looked.numbering(name)]
@@ -154,6 +161,8 @@ def understand(
         looked.rows,
         (*found.left_out, *looked.left_out),
         tuple(numbers),
+        group,
+        groups.names_of(looked.beside, group) if group else (),
     )
 
 

@@ -51,9 +51,10 @@ def run(
         say(f"reading {file}")
         written: dict[str, Path] = {}
         found: Audit
-        if wanted.sources and large is not None:
+        if {"noise_groups", "knowledge"} <= {*wanted.sources} and large is not None:
             refuse_large(None, large.memory, large.cluster, large.checkpoint, large.skip_bad)
-        if large is not None and not wanted.sources and large.wanted(file):
+            large = None
+        if large is not None and large.wanted(file):
             found, written = streamed(file, wanted, large, out, force, say)
         else:
             found = _found(file, wanted, say)

@@ -55,10 +55,24 @@ def found(
             "skip_bad": large.skip_bad,
             "checkpoint": large.checkpoint,
             "cluster": cluster,
+            **wanted.sources,
         }
+        audited: Callable[..., Any] = audit_stream
+        if {"annotators", "long"} & {*wanted.sources}:
+            from misnomer.audit.crowd_stream import audit_crowd as audited
+
+            options |= {"classifier": _crowd(wanted), "memory": large.memory}
         if out is None:
-            return audit_stream(file, wanted.label, **options), {}
-        return save_stream(file, wanted.label, out, force=force, **options)
+            return audited(file, wanted.label, **options), {}
+        return save_stream(file, wanted.label, out, force=force, audited=audited, **options)
+
+
+def _crowd(wanted: Wanted) -> Any:
+    from misnomer.classifiers.crowd import CrowdNB
+    from misnomer.cli.auditing import families_of
+
+    families = {**families_of(wanted.families), **dict.fromkeys(wanted.text, "text")}
+    return CrowdNB(families=families or "auto", random_state=wanted.seed)
 
 
 def _classifier(wanted: Wanted, say: Callable[[str], None]) -> Any:

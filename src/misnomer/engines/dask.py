@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, overload
 
@@ -28,6 +29,10 @@ from misnomer.table import Batch, numbered
 _FAN = 8  # sums that one task adds
 _TASKS = 50  # parts that each have a task of their own; more are joined, up to eight
 _TRIES, _PAUSE = 6, 0.25  # a part that cannot be read is tried again, each time after twice as long
+
+
+#: Arrays may travel inside of tasks, not as data sent out: so they survive a lost worker.
+LARGE = {"distributed.admin.large-graph-warning-threshold": "1TB"}
 
 
 class Cluster:
@@ -110,7 +115,10 @@ class Cluster:
         """Compute ``step(b1) + step(b2) + ...`` where the batches are."""
         if not isinstance(batches, Kept):
             return reduce(add, map(step, batches))
-        sums = self._each(_Folded(step), batches.futures)
+        return self.added(self._each(_Folded(step), batches.futures))
+
+    def added(self, sums: list[Future]) -> Any:
+        """Add up what the parts found, in a tree."""
         while len(sums) > 1:
             groups = [sums[i : i + _FAN] for i in range(0, len(sums), _FAN)]
             sums = self.client.map(_added, groups, pure=False)
@@ -127,11 +135,12 @@ class Cluster:
         return self.client.submit(cloudpickle.loads, cloudpickle.dumps(function), pure=False)
 
     def _apply(self, sent: Future, items: Sequence[Any]) -> list[Future]:
-        if any(map(_is_lazy, items)):
-            graph = [dask.delayed(_applied, pure=False)(item, sent) for item in items]
-            found: list[Future] = self.client.compute(graph)
-            return found
-        return list(self.client.map(_applied, list(items), function=sent, pure=False))
+        with dask.config.set(LARGE):
+            if any(map(_is_lazy, items)):
+                graph = [dask.delayed(_applied, pure=False)(item, sent) for item in items]
+                found: list[Future] = self.client.compute(graph)
+                return found
+            return list(self.client.map(_applied, list(items), function=sent, pure=False))
 
 
 def _current() -> Client | None:
@@ -159,6 +168,12 @@ class Kept(Sequence[Batch]):
     def rows(self) -> int:
         """How many rows there are."""
         return sum(self.rows_of_parts)
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The first row of each part, and the first one behind it."""
+        ends = np.cumsum([0, *map(sum, self._sizes)]).tolist()
+        return list(pairwise(ends))
 
     def __len__(self) -> int:
         return sum(map(len, self._sizes))

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import dask
@@ -41,10 +41,17 @@ def lazily(frame: Any, function: Callable[[Any, int], Any], meta: Any) -> Any:
 
     Nothing is computed before somebody asks; each partition then counts those before it.
     """
+    sizes = [dask.delayed(len)(part) for part in frame.to_delayed()]
+    starts = [dask.delayed(sum)(sizes[:place]) for place in range(len(sizes))]
+    return lazily_beside(frame, function, starts, meta)
+
+
+def lazily_beside(
+    frame: Any, function: Callable[[Any, Any], Any], beside: Sequence[Any], meta: Any
+) -> Any:
+    """Apply a function to every partition of a data frame and to what belongs to it."""
     import dask.dataframe as dd
 
-    parts = frame.to_delayed()
-    sizes = [dask.delayed(len)(part) for part in parts]
-    starts = [dask.delayed(sum)(sizes[:place]) for place in range(len(parts))]
-    planned = [dask.delayed(function)(*pair) for pair in zip(parts, starts, strict=True)]
+    pairs = zip(frame.to_delayed(), beside, strict=True)
+    planned = [dask.delayed(function)(*pair) for pair in pairs]
     return dd.from_delayed(planned, meta=meta, divisions=frame.divisions)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
-from misnomer.table import Batch, numbered
+from misnomer.table import Batch, joined_groups, numbered
 
 _AHEAD = 2  # batches read before they are needed
 
@@ -156,11 +156,11 @@ def joined(batches: Sequence[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     blocks = tuple(_stacked(same) for same in zip(*(b.blocks for b in batches), strict=True))
-    given = np.concatenate([batch.given for batch in batches])
+    given, group = np.concatenate([batch.given for batch in batches]), joined_groups(batches)
     if all(batch.weight is None for batch in batches):
-        return Batch(blocks, given)
+        return Batch(blocks, given, group=group)
     weights = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
-    return Batch(blocks, given, np.concatenate(weights))
+    return Batch(blocks, given, np.concatenate(weights), group=group)
 
 
 def _stacked(blocks: Sequence[Any]) -> Block:
@@ -181,9 +181,11 @@ def _stacked(blocks: Sequence[Any]) -> Block:
 def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
     """Split a batch into its arrays, and say how to put them together again."""
     arrays: list[Any] = [batch.given]
-    weighted, start = batch.weight is not None, batch.start
+    weighted, grouped, start = batch.weight is not None, batch.group is not None, batch.start
     if weighted:
         arrays.append(batch.weight)
+    if grouped:
+        arrays.append(batch.group)
     makers: list[tuple[int, Callable[[list[Any]], Block]]] = []
     for block in batch.blocks:
         parts, make = _parts(block)
@@ -193,11 +195,12 @@ def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]
     def build(found: list[Any]) -> Batch:
         given, rest = found[0], found[1:]
         weight = rest.pop(0) if weighted else None
+        group = rest.pop(0) if grouped else None
         blocks = []
         for count, make in makers:
             blocks.append(make(rest[:count]))
             rest = rest[count:]
-        return Batch(tuple(blocks), given, weight, start)
+        return Batch(tuple(blocks), given, weight, start, group)
 
     return arrays, build
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.families.family import Array, log
+from misnomer import kernels
+from misnomer.families.family import Array
 from misnomer.kernels.blocks import Words
 
 _DRAWN_LENGTH = 20  # words of a drawn document, in the mean: the model leaves lengths open
@@ -49,13 +50,7 @@ class Count:
 
     def weights(self, sums: Array, virtual: Array) -> Array:
         """Take ``log (sums + virtual) / (the same, summed over all words)``."""
-        seen = np.asarray(sums + virtual)
-        if not seen.size or seen.min() <= 0:
-            return log(self.shares(seen))
-        mass = seen.sum(axis=1, keepdims=True)
-        out: Array = np.log(seen, out=seen)
-        out -= np.log(mass)
-        return out
+        return kernels.log_shares(sums, virtual)
 
     def log_prior(self, weights: Array, virtual: Array) -> float:
         return float(np.sum(virtual * weights))

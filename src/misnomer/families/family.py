@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.kernels.blocks import Block
+from misnomer.kernels.reference import LOG_ZERO as LOG_ZERO
 
 Array = NDArray[np.float64]
-
-#: Stands for log 0: its exponential is exactly zero, yet sums and products of it stay finite.
-LOG_ZERO = -1e6
 
 
 def log(probability: Array) -> Array:

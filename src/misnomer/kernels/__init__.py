@@ -10,7 +10,19 @@ from typing import ParamSpec, TypeVar
 from misnomer.kernels import reference
 from misnomer.kernels.threads import using
 
-__all__ = ["accumulate", "backend", "expect", "pooled", "presence", "scores", "tally", "using"]
+__all__ = [
+    "accumulate",
+    "backend",
+    "expect",
+    "log_shares",
+    "matched",
+    "pooled",
+    "presence",
+    "scores",
+    "softmax",
+    "tally",
+    "using",
+]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -41,17 +53,20 @@ try:
         accumulate,
         backend,
         expect,
-        pooled,
         presence,
         scores,
         tally,
     )
+    from misnomer.kernels.compiled_solvers import log_shares, matched, pooled, softmax
 except ImportError:
     accumulate = _said_once(reference.accumulate)
     expect = _said_once(reference.expect)
+    log_shares = reference.log_shares
+    matched = _said_once(reference.matched)
     pooled = _said_once(reference.pooled)
     presence = reference.presence
     scores = _said_once(reference.scores)
+    softmax = reference.softmax
     tally = _said_once(reference.tally)
 
     def backend() -> str:

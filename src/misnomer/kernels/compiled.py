@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from misnomer.kernels import _compiled
 from misnomer.kernels.blocks import Array, Block, Codes, Flags, Reals, Words
-from misnomer.kernels.reference import Explained, Labels
+from misnomer.kernels.reference import Labels
 from misnomer.kernels.threads import threads
 
 _CODES = (np.uint8, np.uint16, np.uint32)
@@ -63,9 +63,9 @@ def tally(blocks: Sequence[Block], codes: Labels, size: int, weight: Array | Non
     >>> tally((columns,), np.array([0, 1, -1], np.int32), 2, None).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    codes = _row_codes(codes, size)
+    codes = row_codes(codes, size)
     table = _table(blocks, len(codes))
-    out = np.zeros((size, table.width))
+    out = _sums(size, table) if table.only_words else np.zeros((size, table.width))
     _compiled.tally(table, codes, _row_weights(weight, len(codes)), out, threads())
     return out
 
@@ -89,7 +89,7 @@ def expect(
     weights, table = _weights(weights, rows), np.asarray(table, np.float64)
     if table.ndim != 2 or table.shape[1] != len(weights):
         raise ValueError(f"table has shape {table.shape}; it needs {len(weights)} columns.")
-    codes = _row_codes(codes, len(table), least=0)
+    codes = row_codes(codes, len(table), least=0)
     joint, sums = np.zeros(table.shape), _sums(len(weights), rows)
     value = _row_weights(weight, len(codes))
     if rows.has_words or len(weights) < 2 or not (_finite(weights) and _finite(table)):
@@ -101,50 +101,6 @@ def expect(
     excess = _compiled.expect(rows, above, by_code, codes, value, joint, sums, threads())
     last = weights[-1] @ sums.sum(axis=0) + table[:, -1] @ joint.sum(axis=1)
     return joint, sums, float(excess + last)
-
-
-def pooled(
-    scores: Array,
-    contrast: Array | None,
-    codes: Labels,
-    weight: Array,
-    table: Array,
-    scale: float,
-    mix: float,
-    bias: Array,
-) -> Explained:
-    """Explain labels by ``q = softmax(scale (scores + mix contrast + bias))`` behind a table.
-
-    Examples
-    --------
-    >>> table, codes = np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1], np.int32)
-    >>> even = pooled(np.zeros((2, 2)), None, codes, np.ones(2), table, 1.0, 0.0, np.zeros(2))
-    >>> round(float(np.exp(even.loglik)), 4), even.size.tolist()
-    (0.2475, [1.0, 1.0])
-    """
-    scores, table = np.ascontiguousarray(scores, np.float64), np.ascontiguousarray(table)
-    other = None if contrast is None else np.ascontiguousarray(contrast, np.float64)
-    classes, joint = len(scores), np.zeros(table.shape)
-    rest = np.zeros(classes * classes + 5 * classes + 2)
-    loglik = _compiled.pooled(
-        scores,
-        other,
-        _row_codes(codes, len(table), least=0),
-        np.ascontiguousarray(weight, np.float64),
-        table,
-        float(scale),
-        float(mix),
-        np.ascontiguousarray(bias, np.float64),
-        joint,
-        rest,
-    )
-    size, cross, first, mean, held = np.split(
-        rest, np.cumsum([classes, classes * classes, 2 * classes, 2 * classes])
-    )
-    square, pairs = (classes, classes), (2, classes)
-    return Explained(
-        loglik, joint, size, cross.reshape(square), first.reshape(pairs), mean.reshape(pairs), held
-    )
 
 
 def presence(codes: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
@@ -226,7 +182,8 @@ def _finite(array: Array) -> bool:
     return bool(np.isfinite(array).all())
 
 
-def _row_codes(codes: Labels, size: int, *, least: int | None = None) -> Labels:
+def row_codes(codes: Labels, size: int, *, least: int | None = None) -> Labels:
+    """Check the codes of rows: below a number, and not below another."""
     codes = np.ascontiguousarray(codes, np.int32)
     if len(codes) and (codes.max() >= size or (least is not None and codes.min() < least)):
         bad = (codes >= size) | (codes < (-1 if least is None else least))

@@ -7,6 +7,8 @@ A table of rows is a tuple of blocks. With t(x) the statistics of all blocks sid
     tally       sum over rows with code c of weight_i t(x_i)            for each code
     expect      scores + table[code], softmax, accumulate, in one pass  (the E-step of EM)
     pooled      how scores explain labels behind a channel              (the sums of a gradient)
+    matched     the same without a gradient
+    log_shares  log of counts over their sum                            (weights of words)
 """
 
 from __future__ import annotations
@@ -22,6 +24,10 @@ from scipy import sparse
 from misnomer.kernels.blocks import Array, Block, Codes, Flags, Reals
 
 Labels = NDArray[np.int32]
+
+#: Stands for log 0: its exponential is exactly zero, yet sums and products of it stay finite.
+LOG_ZERO = -1e6
+
 _CHUNK = 1 << 14  # rows whose statistics are spelled out at a time
 
 
@@ -161,6 +167,38 @@ def softmax(scores: Array) -> tuple[Array, Array]:
     return share / total, (top + np.log(total))[:, 0]
 
 
+def log_shares(
+    sums: Array,
+    virtual: Array,
+    less: Array | None = None,
+    *,
+    out: Array | None = None,
+    centered: bool = False,
+) -> Array:
+    """Take ``log c - log sum_s c`` with ``c = max(sums - less, 0) + virtual``, (K, S).
+
+    A share of zero has the logarithm ``LOG_ZERO``; a class without counts has even shares. Where
+    ``centered``, the mean over the classes is taken off.
+
+    Examples
+    --------
+    >>> np.exp(log_shares(np.array([[2.0, 1.0, 0.0]]), np.ones((1, 3)))).round(3).tolist()
+    [[0.5, 0.333, 0.167]]
+    """
+    counts = (sums if less is None else np.maximum(sums - less, 0.0)) + virtual
+    mass = counts.sum(axis=1, keepdims=True)
+    none = mass <= 0
+    shares = np.where(none, 1.0 / max(sums.shape[1], 1), counts / np.where(none, 1.0, mass))
+    with np.errstate(divide="ignore"):
+        found = np.maximum(np.log(shares), LOG_ZERO)
+    if centered:
+        found -= found.mean(axis=0)
+    if out is None:
+        return np.asarray(found)
+    out[...] = found
+    return out
+
+
 class Explained(NamedTuple):
     """How well shares explain labels, and the sums behind its derivatives.
 
@@ -189,6 +227,28 @@ class Explained(NamedTuple):
     first: Array
     mean: Array
     held: Array
+
+
+class Matched(NamedTuple):
+    """The first three of `Explained`: what is known without derivatives."""
+
+    loglik: float
+    joint: Array
+    size: Array
+
+
+def matched(
+    scores: Array,
+    contrast: Array | None,
+    codes: Labels,
+    weight: Array,
+    table: Array,
+    scale: float,
+    mix: float,
+    bias: Array,
+) -> Matched:
+    """Find what `pooled` does without the sums behind derivatives."""
+    return Matched(*pooled(scores, contrast, codes, weight, table, scale, mix, bias)[:3])
 
 
 def pooled(

@@ -26,6 +26,7 @@ from misnomer.table import Column
 _MOST_BYTES = 1 << 25  # of different values that are remembered
 
 Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
+Beside = Callable[[pa.RecordBatch], Any]
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,16 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """What some consecutive rows look like, column by column; it adds."""
+    """What some consecutive rows look like, column by column; it adds.
+
+    ``beside`` is what else somebody has asked of the rows, which adds as well.
+    """
 
     rows: int
     summaries: dict[str, Summary]
     runs: dict[str, Run]
     left_out: tuple[str, ...] = ()
+    beside: Any = None
 
     def __add__(self, other: Looked) -> Looked:
         if not self.rows or not other.rows:
@@ -68,6 +73,7 @@ class Looked:
             {name: one + other.summaries[name] for name, one in self.summaries.items()},
             {name: one + other.runs[name] for name, one in self.runs.items()},
             (*self.left_out, *other.left_out),
+            None if self.beside is None else self.beside + other.beside,
         )
 
     def numbering(self, name: str) -> bool:
@@ -82,13 +88,17 @@ def _called_id(name: str) -> bool:
     return name.lower() in ("id", "index", "uuid") or name.lower().endswith(("_id", " id", "-id"))
 
 
-def look(part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False) -> Looked:
+def look(
+    part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False, beside: Beside | None = None
+) -> Looked:
     """Summarize the columns of a part; ``kinds`` names them, with the family of each or "auto"."""
     bad: list[str] | None = [] if skip_bad else None
     total = Looked(0, {}, {})
     for batch in part.batches(list(kinds), bad):
         if batch.num_rows:
-            total = _bounded(total + _looked(batch, kinds, total))
+            found = _looked(batch, kinds, total)
+            found = found if beside is None else replace(found, beside=beside(batch))
+            total = _bounded(total + found)
     return replace(total, left_out=tuple(bad or ()))
 
 
@@ -186,10 +196,16 @@ def discover(
     *,
     skip_bad: bool = False,
     mapped: Mapped = map,
+    beside: Beside | None = None,
 ) -> Looked:
-    """Look at all parts once, and at the texts among their columns once more."""
+    """Look at all parts once, and at the texts among their columns once more.
+
+    ``beside`` is asked of every batch in passing, and what it finds is added.
+    """
     asked = dict(kinds)
-    total: Looked = reduce(add, mapped(lambda part: look(part, asked, skip_bad=skip_bad), parts))
+    total: Looked = reduce(
+        add, mapped(lambda part: look(part, asked, skip_bad=skip_bad, beside=beside), parts)
+    )
     texts = [name for name, kind in kinds.items() if total.rows and _is_text(total, name, kind)]
     if texts:
         each = list(mapped(lambda part: count_words(part, texts, skip_bad=skip_bad), parts))

@@ -189,10 +189,10 @@ def text(
     """Find the types of separated cells: every cell is looked at."""
     tab = [name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) for name in files[:1]]
     leave = bad is not None
+    near = mapped is map and not leave  # what is kept here cannot be read elsewhere
 
     def look(file: str) -> tuple[TextPart, list[Guess], KeptPart | None]:
         part = text_part(file, "\t" if tab[0] else None)
-        near = mapped is map and not leave  # what is kept here cannot be read elsewhere
         once = parsed(part) if near else None
         return (part, *once) if once else (part, part.guesses([] if leave else None), None)
 

@@ -7,6 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -16,17 +17,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from misnomer.audit.explanation import Explanation, explained
 from misnomer.audit.result import places
+from misnomer.classifiers.groups import codes_of
 from misnomer.estimate import Estimate
 from misnomer.readers import read_like
 from misnomer.review import index
 from misnomer.review.ranking import Ranking
+from misnomer.solvers.strata_fit import beyond
+from misnomer.solvers.strata_groups import moved
 from misnomer.table import Batch
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
+
+Array = NDArray[np.float64]
 
 _OWN = 6  # columns of rows.parquet that are the audit's
 _GROUPS = 4  # row groups that stay in memory
@@ -126,18 +133,39 @@ class LargeRows:
         """Put some rows into the terms of the model."""
         schema, L = self.classifier.model_.schema, len(self.labels)
         codes = np.where(np.asarray(given) < 0, L, given).astype(np.int32)
-        return Batch(read_like(table, schema) if schema.columns else (), codes)
+        blocks = read_like(table, schema) if schema.columns else ()
+        sources = self.sample.sources
+        if sources is None or sources.groups is None:
+            return Batch(blocks, codes)
+        name = sources.asked["noise_groups"]
+        group = codes_of(sources.answers.annotators.tolist(), name, table.column(name))
+        return Batch(blocks, codes, group=group)
+
+    def posterior(self, model: Any, batch: Batch) -> Array:
+        """Judge rows by a model, and where groups judge, by what their channels say beyond it."""
+        share: Array = model.posterior(batch)
+        if batch.group is None or not self.verdict.tests.get("groups_judge_rows"):
+            return share
+        at = np.flatnonzero((batch.given < len(self.labels)) & (batch.group >= 0))
+        label, matrix = batch.given[at], model.channel.matrix
+        said = beyond(self.sample.sources.channels, matrix)[batch.group[at], label]  # type: ignore[union-attr]
+        share[at] = moved(share[at], said)
+        return share
 
     def explain_at(self, at: int) -> Explanation:
         """Say why the label of a row looks wrong or right, as `Audit.explain_at` does."""
         batch, this = self.batch(self.row(at), [self.given[at]]), int(self.suggested[at])
         model = self.classifier.model_
-        order = np.argsort(-model.posterior(batch)[0], kind="stable")
+        order = np.argsort(-self.posterior(model, batch)[0], kind="stable")
         home = int(places(self.labels, self.classes)[self.given[at]]) if self.given[at] >= 0 else -1
         other = home if home >= 0 and home != this else next(int(k) for k in order if k != this)
         wrong = None if self.given[at] < 0 else float(self.error_probability[at])
         label, pair = self.given_label(at), (this, other)
-        return explained(model.evidence(batch)[0], at, label, self.classes, pair, wrong)
+        evidence = model.evidence(batch)[0]
+        if batch.group is not None and batch.group[0] >= 0 and self.given[at] >= 0:
+            channel = self.sample.sources.channels[batch.group[0]]  # type: ignore[union-attr]
+            evidence = replace(evidence, label=np.log(np.maximum(channel[self.given[at]], 1e-300)))
+        return explained(evidence, at, label, self.classes, pair, wrong)
 
     def find(self, text: str) -> int | None:
         """Find a row by the value of its id column."""

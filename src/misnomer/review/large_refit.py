@@ -94,7 +94,7 @@ class LargeRefit:
         """Judge the worst rows by a model, and put them in their new order before the others."""
         rows, (order, batch) = self.rows, self._worst()
         first = rows.ranking(version)
-        share = model.posterior(batch)
+        share = rows.posterior(model, batch)
         given = np.asarray(rows.given[order], np.int64)
         home = places(rows.labels, rows.classes)[given]
         wrong = doubt(share, given, rows.labels, rows.classes)

@@ -49,7 +49,13 @@ def _by_batches(folder: Path) -> LargeRows:
             f"{str(folder)!r} was audited by batches and lacks {MARKS[2]}: review the sample of "
             f"its rows, {str(folder / 'sample')!r}, or audit the file anew"
         )
-    return LargeRows(folder, load_audit(folder / "sample"))
+    sample = load_audit(folder / "sample")
+    if sample.annotators is not None:
+        raise ReviewError(
+            f"{str(folder)!r} was audited by batches, from several annotators: review the sample "
+            f"of its rows, {str(folder / 'sample')!r}, which holds all answers about them"
+        )
+    return LargeRows(folder, sample)
 
 
 def fingerprint(audit: Audit | LargeRows) -> str:

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.difficulty_fit import CLEAR, DifficultyFit, Margin
 from misnomer.solvers.difficulty_levels import Levels, levels_of
 from misnomer.solvers.difficulty_temper import tempered

@@ -23,13 +23,16 @@ from misnomer.solvers.difficulty_pool import look
 from misnomer.solvers.em import em
 from misnomer.solvers.pool_average import Average, average
 from misnomer.solvers.pool_candidates import Candidate, Field, Search
+from misnomer.solvers.pool_collapsed import USUAL
 from misnomer.solvers.pool_findings import Findings
-from misnomer.solvers.pool_intervals import intervals
-from misnomer.solvers.pool_judge import Judge, Listed, Tallied
+from misnomer.solvers.pool_intervals import LIKELY, intervals
+from misnomer.solvers.pool_judge import Judge, Listed, Tallied, dealt
 from misnomer.solvers.pool_large import refit_all
 from misnomer.solvers.pool_rows import joined, spelled
 from misnomer.solvers.pool_sample import is_large, sample
 from misnomer.solvers.pool_verdict import Along, Case, along_the_rate, verdict
+from misnomer.solvers.strata_all import numbered_groups, of_groups
+from misnomer.solvers.strata_columns import Members
 from misnomer.solvers.strata_fit import Varied
 from misnomer.solvers.strata_many import narrowed, of_many
 from misnomer.solvers.strata_pool import applied, settle
@@ -61,8 +64,9 @@ class Pool:
     columns : bool or "auto"
         Whether errors may be more frequent where a column has certain values: yes (the column that
         tells them best), no, or where that is clear out of fold.
-    groups : (N,) array of int, optional
+    groups : (N,) array of int or Members, optional
         The group of each row, by its number, where groups may err in their own way; -1 for none.
+        `Members` where the rows bring that along (``Batch.group``).
     """
 
     twin: bool = True
@@ -71,7 +75,7 @@ class Pool:
     penalties: tuple[float, ...] = ()
     difficulty: Assume = "auto"
     columns: Assume = "auto"
-    groups: NDArray[np.intp] | None = field(default=None, compare=False, repr=False)
+    groups: NDArray[np.intp] | Members | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what is neither yes, no nor "auto"."""
@@ -84,18 +88,14 @@ class Pool:
         """Find the model."""
         if isinstance(task.batches, list):
             task = replace(task, batches=list(numbered(task.batches)))
-        if self.groups is not None and len(self.groups) != task.extent[0]:
-            raise ValueError(
-                f"{len(self.groups):,} groups were given for {task.extent[0]:,} rows: "
-                "give the group of every row"
-            )
+        task, members = numbered_groups(task, self.groups)
         cause = unfit(task)
         if cause is not None:
             return cause
         smoothing, history = held(task.smoothing), _History(task)
         compete = Search(self.twin, self.refit, self.variational, self.penalties, history)
         if is_large(task):
-            return self._of_many(task, compete, smoothing, history)
+            return self._of_many(task, compete, smoothing, members, history)
         rows = spelled(task, joined(list(task.batches)), smoothing)
         found = compete(rows)
         answer = average(found)
@@ -104,14 +104,18 @@ class Pool:
         def again(schema: Schema, batch: Batch) -> Field:
             return compete(spelled(replace(task, schema=schema), batch, smoothing))
 
-        known = settle(found, answer, looked, columns=self.columns, groups=self.groups, again=again)
+        known = settle(found, answer, looked, columns=self.columns, groups=members, again=again)
         case, varied = Case(known.found, known.answer, known.looked.fit), known.varied
         answer, found = applied(known), known.found
         judge = Listed(found.rows.given_back(answer.posterior, task.extent[0]))
         return fit_of(task, found, answer, case, judge, history.values, varied)
 
-    def _of_many(self, task: Task, compete: Search, smoothing: Smoothing, note: _History) -> Fit:
+    def _of_many(
+        self, task: Task, compete: Search, smoothing: Smoothing, members: Members | None,
+        note: _History,
+    ) -> Fit:  # fmt: skip
         """Let explanations compete on a sample, and fit the best to all rows."""
+        task = replace(task, batches=dealt(task.batches))
         small, place, back = sample(task)
         rows = spelled(small, small.batches[0], smoothing, place=place)
         found = replace(compete, many=True)(rows)
@@ -122,14 +126,17 @@ class Pool:
             thin = spelled(replace(small, schema=schema), batch, smoothing)
             return replace(compete, many=True)(thin)
 
-        known = settle(found, answer, looked, columns=self.columns, groups=self.groups, again=again)
+        known = settle(found, answer, looked, columns=self.columns, groups=members, again=again)
         case, looked = Case(known.found, known.answer, known.looked.fit), known.looked
         thin, back = narrowed(task, rows.schema, back, known.apart)
         found, answer, judge = refit_all(
             thin, known.found, looked.fit, back, smoothing, refit=self.refit
         )
         note(found.best)
-        by, answer, varied = of_many(task, known.varied, known.apart, judge, answer)
+        varied = known.varied
+        if members is not None:
+            varied = of_groups(task, varied, members, judge, found, answer)
+        by, answer = of_many(task, varied, known.apart, judge, answer)
         return fit_of(task, found, answer, case, by, note.values, varied)
 
 
@@ -153,10 +160,10 @@ class _History:
 def held(smoothing: Smoothing) -> Smoothing:
     """Take the user's virtual examples where they are fixed and not none, else Laplace's.
 
-    Shared-out counts would let an automatic m run away.
+    Shared-out counts would let an automatic m run away; the joint model chooses by itself.
     """
     if smoothing.m is None or (smoothing.m == 0 and smoothing.cells == 0):
-        return Smoothing(cells=1.0, shrink=5.0, extra=1e-4, classes=1.0)
+        return USUAL
     return smoothing if smoothing.classes else replace(smoothing, classes=1.0)
 
 
@@ -167,7 +174,7 @@ def unfit(task: Task) -> Fit | None:
     if L != K or not channel.free.all() or channel.tied != "cells":
         note = "The channel is partly known: the pool gives way to EM, which respects it."
         return _noted(em(task), note)
-    rows = task.by_label.rows
+    rows = task.labeled
     if rows < _FEWEST or not task.schema.statistics:
         note = f"{rows:.0f} labeled rows are too few to doubt any: all labels are taken as true."
         if not task.schema.statistics:
@@ -229,7 +236,7 @@ class _Asked:
     @cached_property
     def ends(self) -> dict[str, Any]:
         near = intervals(self.found.rows, self.found.best)
-        ends = near.found(self.rate, self.along[1].valley)
+        ends = near.found(self.rate, self.along[1].within(LIKELY))
         if self.case.difficulty.judges:
             n = self.found.rows.total
             ends["error_rate"] = ends["error_rate"].reaching(self.rate * (1.0 - self.rate) / n)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.pool_belief import INDEPENDENT, confirmed, independent, named_alike
 from misnomer.solvers.pool_channel import even
 from misnomer.solvers.pool_generative import dispersion, generative
@@ -17,8 +17,9 @@ from misnomer.solvers.pool_objective import COSTS
 from misnomer.solvers.pool_refit import refit
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source, out_of_fold
-from misnomer.solvers.pool_search import Pooled, first_starts, kinds, posterior, search
+from misnomer.solvers.pool_search import Pooled, Start, first_starts, kinds, posterior, search
 from misnomer.solvers.pool_twin import Basis, Twin, basis, cross_fit, unexplained, without_two
+from misnomer.solvers.pool_variational import variational
 
 Array = NDArray[np.float64]
 UNTEMPERED = replace(COSTS, log_scale=0.0, scale_spread=0.4)
@@ -27,6 +28,7 @@ Note = Callable[["Candidate"], None]
 _ROUNDS, _LATE_ROUNDS = 10, 3  # of a refit
 _DENSE_PENALTIES = (200.0, 50.0, 10.0, 2.0, 0.3)
 _SPARSE_PENALTIES = (10.0, 2.0, 0.3)
+_ALONE = 0.99  # a twin's part where dependent columns drown naive Bayes
 _HARDLY = 0.05  # what a dispersion may exceed one by without a difference
 _NEAR = 6.0  # nats of the labels that the joint likelihood may cost
 _HOPELESS = 4.0  # nats behind: such a candidate would have no weight
@@ -180,34 +182,34 @@ class Search:
         return replace(found, shares=share, believed=True)
 
     def _joint(self, rows: Rows, found: Field) -> Field:
-        """Let the joint model compete; where it fits its own columns, believe it alone."""
-        K = rows.classes
-        source, share = generative(rows, even(K, 0.8))
-        joint = rows.hard.T @ (share * rows.weight[:, None])
-        if not named_alike(joint):
-            return found  # its clusters have changed names: they are not the classes
-        starts = [(even(K, 0.8), 1.0), (even(K, 0.7), 0.2)]
-        own = []
-        for free in kinds(K):
-            end = search(rows, source.scores, None, starts, free=free)
-            own.append(self._noted(Candidate(end, source, None, "generative")))
-        best = min(own, key=lambda one: one.objective)
-        if not confirmed(rows.hard.T @ (softmax(source.scores)[0] * rows.weight[:, None])):
-            return found
-        near = best.objective < found.best.objective + _NEAR
-        if near and independent(rows, share):
+        """Believe the joint model alone where it fits its own columns; else let it compete."""
+        fitted, source, share = generative(rows, even(rows.classes, 0.8))
+        own = self._named(rows, source, share)
+        best = min((one.objective for one in own), default=np.inf)
+        if best < found.best.objective + _NEAR and independent(fitted, share):
             own = [self._untempered(rows, one) for one in own]
-            best = min(own, key=lambda one: one.objective)
-            return Field(rows, tuple(own), best, None, share, True)
+            first = min(own, key=lambda one: one.objective)
+            return Field(rows, tuple(own), first, None, share, True)
+        own = self._named(rows, *variational(rows, even(rows.classes, 0.8)))
         every = (*found.candidates, *own)
-        first = min(every, key=lambda one: one.objective)
-        return Field(rows, every, first)
+        return Field(rows, every, min(every, key=lambda one: one.objective))
+
+    def _named(self, rows: Rows, source: Source, share: Array) -> list[Candidate]:
+        """Explain the labels by clusters, unless these bear other names than the classes."""
+        joint = rows.hard.T @ (share * rows.weight[:, None])
+        chance = rows.hard.T @ (softmax(source.scores)[0] * rows.weight[:, None])
+        if not (named_alike(joint) and confirmed(chance)):
+            return []
+        K = rows.classes
+        starts = [(even(K, 0.8), 1.0), (even(K, 0.7), 0.2)]
+        ends = [search(rows, source.scores, None, starts, free=free) for free in kinds(K)]
+        return [self._noted(Candidate(end, source, None, source.name)) for end in ends]
 
     def _untempered(self, rows: Rows, one: Candidate) -> Candidate:
         """Search again with a scale of about one: that is what independent columns have."""
-        start = [(one.pooled.channel, 1.0)]
-        free = one.pooled.free
-        end = search(rows, one.source.scores, None, start, free=free, costs=UNTEMPERED)
+        start, free = [(one.pooled.channel, 1.0)], one.pooled.free
+        costs = replace(UNTEMPERED, bias=max(COSTS.bias, rows.total / (4 * rows.classes)))
+        end = search(rows, one.source.scores, None, start, free=free, costs=costs)
         return self._noted(replace(one, pooled=end))
 
     def _twins(self, rows: Rows, found: Field, on: Basis) -> Field:
@@ -218,9 +220,10 @@ class Search:
 
         def add(channel: Array, penalty: float, start: Twin | None, fresh: bool) -> Twin:
             twin = cross_fit(rows, on, channel, penalty, first.source.scores, start)
-            begin = [(channel, first.pooled.scale)]
+            begin: list[Start] = [(channel, first.pooled.scale)]
             if fresh:
                 begin = [(end, first.pooled.scale) for end in (first.pooled.channel, even(K, 0.9))]
+            begin.append((begin[0][0], 1.0, _ALONE))
             for free in hopeful:
                 end = search(rows, first.source.scores, twin.scores, begin, free=free)
                 twins.append(self._noted(Candidate(end, first.source, twin, f"twin {penalty:g}")))

@@ -51,7 +51,9 @@ def assembled(rates: Array, split: Array) -> Array:
     >>> assembled(np.array([0.2, 0.5]), np.array([[0.0, 1.0], [1.0, 0.0]])).tolist()
     [[0.8, 0.5], [0.2, 0.5]]
     """
-    return split * rates + np.diag(1.0 - rates)
+    out = split * rates
+    out.flat[:: len(rates) + 1] = 1.0 - rates  # a split has nothing on its diagonal
+    return out
 
 
 def splits(classes: int, logits: Array | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""The joint model believed as it stands: variational Bayes, cross-fitted, and whether it fits.
+"""The joint model believed as it stands: collapsed Bayes, cross-fitted, and whether it fits.
 
 Where the columns really are independent given the class, their joint likelihood knows more than
 the labels do: it needs no tempering, and rows without a label teach as well.
@@ -6,107 +6,60 @@ the labels do: it needs no tempering, and rows without a label teach as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import digamma
 
-from misnomer.families import Bernoulli, Categorical, Gaussian
-from misnomer.kernels.reference import softmax
-from misnomer.model import weights_of
-from misnomer.solvers.dirichlet import LEAST
+from misnomer.solvers.pool_collapsed import settled, shared_out
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import Source, centered, class_sums, naive_bayes
-from misnomer.stats import Stats
+from misnomer.solvers.pool_scores import Source, centered, class_sums, naive_bayes, without_each
+from misnomer.solvers.pool_words import only_words, variances_of_words
 from misnomer.table import Group
 
 Array = NDArray[np.float64]
 
-_ROUNDS, _CROSS_ROUNDS, _TOL = 40, 10, 1e-3
+_CROSS_ROUNDS = 10
 _WORDS = ("count", "text")  # kinds whose every statistic is a column
 _NOTHING = 1e-9  # of a row's mean weight in a class: such a row is left out of its variances
-_ON, _OFF = 2.0, 1.0  # prior rows on and off the diagonal: an error rate is Beta(1, 2)
 
 
-def expected_weights(rows: Rows, sums: Array, virtual: Array) -> Array:
-    """Compute the weights ``E log p`` under the Dirichlet posteriors of the columns, (K, S).
-
-    Real columns keep their point estimates.
-    """
-
-    def part(group: Group) -> Array:
-        own, prior = sums[:, group.span], virtual[:, group.span]
-        if isinstance(group.family, Gaussian):
-            return group.family.weights(own, prior)
-        total = np.maximum(own + prior, LEAST)
-        if isinstance(group.family, Bernoulli):
-            seen, on = np.split(total, 2, axis=1)
-            off = digamma(np.maximum(seen - on, LEAST)) - digamma(seen)
-            return np.concatenate([off, digamma(on) - digamma(seen) - off], axis=1)
-        if isinstance(group.family, Categorical):
-            mass = np.add.reduceat(total, group.family.starts, axis=1)[:, group.family.owner]
-        else:
-            mass = total.sum(axis=1, keepdims=True)
-        return np.asarray(digamma(total) - digamma(mass))
-
-    return rows.schema.each(part)
-
-
-def expected_channel(joint: Array) -> Array:
-    """Compute E log P(given | true) of expected (given, true) weights, (K, K)."""
-    right = np.diag(joint) + _ON
-    wrong = joint.sum(axis=0) - np.diag(joint) + _OFF
-    cells = joint + _OFF / (len(joint) - 1)
-    np.fill_diagonal(cells, right)
-    return np.asarray(digamma(cells) - digamma(right + wrong))
-
-
-def shared_out(rows: Rows, share: Array, use: Any, rounds: int) -> Array:
-    """Go round: shares to expected parameters, those to shares; only of the rows in use."""
-    stats, weight, hard = rows.stats[use], rows.weight[use], rows.hard[use]
-    labeled, trusted = rows.label[use] >= 0, rows.trusted[use]
-    free = (labeled & ~trusted)[:, None]
-    for _ in range(rounds):
-        counted = share * weight[:, None]
-        mass, sums = counted.sum(axis=0), class_sums(stats, counted)
-        virtual = virtual_of(rows, sums, mass)
-        prior = digamma(mass + 1.0) - digamma(mass.sum() + len(mass))
-        scores = stats @ expected_weights(rows, sums, virtual).T + prior
-        table = expected_channel(hard.T @ (counted * free))
-        fresh = softmax(scores + np.where(labeled[:, None], hard @ table, 0.0))[0]
-        fresh = np.where(trusted[:, None], hard, fresh)
-        moved = float(np.abs(fresh - share).mean())
-        share = fresh
-        if moved < _TOL:
-            break
-    return share
-
-
-def virtual_of(rows: Rows, sums: Array, mass: Array) -> Array:
-    """Take the virtual examples of the counts of the classes, (K, S)."""
-    return rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), sums), np.eye(len(mass)))
-
-
-def generative(rows: Rows, channel: Array) -> tuple[Source, Array]:
+def generative(rows: Rows, channel: Array) -> tuple[Rows, Source, Array]:
     """Run on all rows, then go on for a while without each fold and score that fold.
 
     Returns
     -------
+    rows : Rows
+        The rows, with the virtual examples that were chosen.
     source : Source
         Scores from posterior means.
     share : (n, K) array
         P(true | x, y) of all rows, by the run on all of them.
     """
+    fitted, share = settled(rows, begun(rows, channel))
+
+    def again(use: Any) -> Array:
+        return shared_out(fitted, share[use], use, _CROSS_ROUNDS).share
+
+    return fitted, cross_fitted(fitted, share, again, "generative"), share
+
+
+def begun(rows: Rows, channel: Array) -> Array:
+    """Compute P(true | given) of each row where the columns are not looked at, (n, K)."""
     seen = np.where((rows.label >= 0)[:, None], rows.hard @ channel, 1.0)
     seen = np.where(rows.trusted[:, None], rows.hard, seen)
-    share = shared_out(rows, seen / seen.sum(axis=1, keepdims=True), slice(None), _ROUNDS)
+    return np.asarray(seen / seen.sum(axis=1, keepdims=True))
+
+
+def cross_fitted(rows: Rows, share: Array, again: Callable[[Any], Array], name: str) -> Source:
+    """Score each fold by counts of the others, shared out once more (``again``) without it."""
     parts, masses = [], []
     for fold in range(len(rows.folds)):
         use = rows.without(fold)
-        own = shared_out(rows, share[use], use, _CROSS_ROUNDS) * rows.weight[use][:, None]
+        own = again(use) * rows.weight[use][:, None]
         parts.append(class_sums(rows.stats[use], own))
         masses.append(own.sum(axis=0))
     counted = share * rows.weight[:, None]
@@ -115,7 +68,7 @@ def generative(rows: Rows, channel: Array) -> tuple[Source, Array]:
     scores = np.empty_like(share)
     for place, part in enumerate(rows.folds):
         scores[part] = rows.stats[part] @ weights[place + 1].T + bias[place + 1]
-    return Source(centered(scores), weights[0], bias[0], "generative"), share
+    return Source(centered(scores), weights[0], bias[0], name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,26 +88,48 @@ class Dispersion:
 
 
 def dispersion(rows: Rows, share: Array) -> Dispersion:
-    """Compare Var(sum_j u_j | k) with sum_j Var(u_j | k), u_j what column j says for k."""
+    """Compare Var(sum_j u_j | k) with sum_j Var(u_j | k), u_j what column j says for k.
+
+    What a column says is counted from the other folds: a row agrees with its own counts in all
+    columns at once, as if they were dependent.
+    """
     counted = share * rows.weight[:, None]
-    mass = np.maximum(counted.sum(axis=0), 1e-9)
-    sums = class_sums(rows.stats, counted)
-    weights = weights_of(rows.schema, sums, virtual_of(rows, sums, mass))
-    K = len(mass)
-    contrast = weights - (weights.sum(axis=0) - weights) / (K - 1)
-    ratio = np.ones(K)
-    for k in range(K):
-        chance = counted[:, k] / mass[k]
-        inside = np.flatnonzero(chance > _NOTHING / len(chance))
-        chance = chance[inside] / chance[inside].sum()
-        parts = evidence(rows, contrast[k], inside)
-        total = np.asarray(parts.sum(axis=1)).ravel()
-        whole = float(chance @ (total - chance @ total) ** 2)
-        ratio[k] = whole / max(_variance(parts, chance), 1e-12)
+    mass, K = np.maximum(counted.sum(axis=0), 1e-9), rows.classes
+    stats = [rows.stats[fold] for fold in rows.folds]
+    parts = [class_sums(own, counted[fold]) for own, fold in zip(stats, rows.folds, strict=True)]
+    masses = np.stack([counted[fold].sum(axis=0) for fold in rows.folds])
+    _, *tables = without_each(rows, parts, masses)[0]
+    found = np.zeros((2, K))
+    for own, fold, centered_weights in zip(stats, rows.folds, tables, strict=True):
+        contrast = centered_weights * (K / (K - 1))
+        if only_words(rows):
+            found += variances_of_words(own, contrast, _inside(counted[fold]))
+            continue
+        for k in range(K):
+            found[:, k] += _variances(rows, contrast[k], counted[fold, k], fold)
+    ratio = np.where(found[1] > 0, found[0] / np.maximum(found[1], 1e-12), 1.0)
     part = mass / mass.sum()
     spread = float(np.sqrt((part**2 * 2.0 / np.maximum(mass, 1.0)).sum()))
     mean = float(part @ ratio)
     return Dispersion(mean, (mean - 1.0) / spread)
+
+
+def _inside(counted: Array) -> Array:
+    """Leave rows out that hardly belong to a class."""
+    least = _NOTHING * np.maximum(counted.sum(axis=0), 1e-300) / len(counted)
+    return np.where(counted > least, counted, 0.0)
+
+
+def _variances(rows: Rows, contrast: Array, counted: Array, fold: slice) -> tuple[float, float]:
+    """Take the variance of the summed evidence in a fold and the sum of variances, times mass."""
+    mass = float(counted.sum())
+    inside = np.flatnonzero(counted > _NOTHING * max(mass, 1e-300) / len(counted))
+    if mass <= 0 or len(inside) < 2:
+        return 0.0, 0.0
+    chance = counted[inside] / counted[inside].sum()
+    parts = evidence(rows, contrast, inside + fold.start)
+    total = np.asarray(parts.sum(axis=1)).ravel()
+    return mass * float(chance @ (total - chance @ total) ** 2), mass * _variance(parts, chance)
 
 
 def evidence(rows: Rows, weights: Array, at: Any = slice(None)) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.difficulty_temper import tempered
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source

@@ -12,24 +12,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from misnomer.estimate import Estimate
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.pool_candidates import Candidate
 from misnomer.solvers.pool_channel import assembled
-from misnomer.solvers.pool_objective import Point, Problem
+from misnomer.solvers.pool_curvature import curvature
+from misnomer.solvers.pool_objective import COSTS, Point, Problem
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_search import problem
 
 Array = NDArray[np.float64]
 
 CONFIDENCE = 0.90
+LIKELY = 1.353  # nats: half of what chi-squared with one degree of freedom exceeds in a tenth
 _DRAWS = 200
 _FLATTEST = 0.05  # curvature
-_STEP = 1e-4
-_WIDER = 1.2  # set by simulation, so that nine in ten intervals hold the truth
-_MOST = 20_000  # rows that a draw looks at
+_WIDER = 1.2  # of matrix and class shares, set by simulation
+_MOST, _FEWEST = 20_000, 5_000  # rows that a draw looks at
+_CELLS = 100_000  # rows times classes that it looks at, between these bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,8 @@ class Intervals:
     def found(self, rate: float, valley: tuple[float, float]) -> dict[str, Any]:
         """Say them as an audit expects them.
 
-        Rates that explain the labels about as well (``valley``) belong to the interval: draws
-        about one explanation know nothing of the others.
+        Rates that are as likely (``valley``, by the ratio of likelihoods) belong to the interval:
+        draws about one explanation know nothing of the others.
         """
         low, high = min(self.rate[0], rate, valley[0]), max(self.rate[1], rate, valley[1])
         return {
@@ -56,12 +57,11 @@ class Intervals:
 
 def intervals(rows: Rows, best: Candidate, *, seed: int = 0) -> Intervals:
     """Draw parameters about the best explanation and take weighted quantiles."""
-    task = thinned(rows, best)
+    task = _loosened(thinned(rows, best))
     rng = np.random.default_rng(seed)
-    size = _shared(task)
     middle = best.pooled.vector
-    curve, axes = np.linalg.eigh(_curvature(task, middle, size))
-    spread = 1.0 / np.sqrt(np.maximum(curve, _FLATTEST))
+    curve, axes = np.linalg.eigh(curvature(task, task.read(middle)))
+    size, spread = len(curve), 1.0 / np.sqrt(np.maximum(curve, _FLATTEST))
     normal = rng.standard_normal((_DRAWS, size))
     steps = (normal * spread) @ axes.T
     vectors = np.tile(middle, (_DRAWS, 1))
@@ -69,15 +69,23 @@ def intervals(rows: Rows, best: Candidate, *, seed: int = 0) -> Intervals:
     drawn = [_quantities(task, task.read(vector), rng) for vector in vectors]
     height, rate, matrix, shares = (np.stack(part) for part in zip(*drawn, strict=True))
     weight = _weights(height + 0.5 * (normal**2).sum(axis=1))
-    chance = _chance(task, middle) * rng.standard_normal(_DRAWS)
-    rate = np.clip(_widened(rate, weight) + chance, 0.0, 1.0)
-    low, high = quantiles(rate[:, None], weight)
-    return Intervals((low[0], high[0]), _ends(matrix, weight), _ends(shares, weight))
+    wrong, own = _chance(task, middle)
+    rate = rate[:, None] + wrong * rng.standard_normal((_DRAWS, 1))
+    shares = _widened(shares, weight) + own * rng.standard_normal(shares.shape)
+    low, high = _ends(rate, weight)
+    return Intervals(
+        (low[0], high[0]), _ends(_widened(matrix, weight), weight), _ends(shares, weight)
+    )
 
 
 def _ends(values: Array, weight: Array) -> tuple[Array, Array]:
-    """Take quantiles of shares, moved away from their mean."""
-    return quantiles(np.clip(_widened(values, weight), 0.0, 1.0), weight)
+    """Take quantiles of shares."""
+    return quantiles(np.clip(values, 0.0, 1.0), weight)
+
+
+def _loosened(task: Problem) -> Problem:
+    """Let the bias move as if nothing were known: the shares of the classes are estimates, too."""
+    return replace(task, costs=replace(task.costs, bias=min(task.costs.bias, COSTS.bias)))
 
 
 def _widened(values: Array, weight: Array) -> Array:
@@ -91,7 +99,8 @@ def thinned(rows: Rows, best: Candidate) -> Problem:
     twin = None if best.twin is None else best.twin.scores
     end = best.pooled
     task = problem(rows, best.source.scores, twin, free=end.free, costs=end.costs)
-    step = -(-len(task.weight) // _MOST)
+    most = min(_MOST, max(_FEWEST, _CELLS // task.classes))
+    step = -(-len(task.weight) // most)
     if step == 1:
         return task
     cut = slice(None, None, step)
@@ -105,21 +114,6 @@ def thinned(rows: Rows, best: Candidate) -> Problem:
     )
 
 
-def _shared(task: Problem) -> int:
-    """Count the parameters before the split."""
-    return (1 if task.contrast is None else 2) + 2 * task.classes + 1
-
-
-def _curvature(task: Problem, middle: Array, size: int) -> Array:
-    """Differentiate the gradient, (size, size)."""
-    out = np.empty((size, size))
-    for place in range(size):
-        step = np.zeros_like(middle)
-        step[place] = _STEP
-        out[place] = (task(middle + step)[1] - task(middle - step)[1])[:size] / (2 * _STEP)
-    return 0.5 * (out + out.T)
-
-
 def _weights(height: Array) -> Array:
     """Weigh draws by truth over approximation; the largest twentieth alike, lest one rule."""
     raw = np.exp(np.clip(height - height.max(), -30.0, 0.0))
@@ -131,24 +125,28 @@ def _quantities(
     task: Problem, point: Point, rng: np.random.Generator
 ) -> tuple[float, float, Array, Array]:
     """Compute the height, the error rate, the matrix and the class shares of one draw."""
-    found = task.explained(point)
+    found = task.matched(point)
     total, K = task.weight.sum(), task.classes
     matrix = point.channel()
     if task.free:
         split = _split(found.joint[:K] + task.costs.cell, rng)
         matrix = assembled(point.rates, split)
-    right = np.trace(found.joint[:K]) + np.trace(found.joint[K:])
     shares = found.joint.sum(axis=0) / total
-    return -task.value(point, found), float(1.0 - right / total), matrix, shares
+    return -task.value(point, found), _wrong(task, found.joint), matrix, shares
 
 
-def _chance(task: Problem, middle: Array) -> float:
-    """Compute the standard deviation of the error rate where the chances of each row are known."""
+def _chance(task: Problem, middle: Array) -> tuple[float, Array]:
+    """Compute standard deviations where only the class of each row is unknown.
+
+    Of the error rate, and of the share of each class, (K,).
+    """
     point = task.read(middle)
     share = softmax(task.moved(point))[0]
     after, _ = task.judged(share, point.channel())
     doubt = 1.0 - (after * task.hard).sum(axis=1)
-    return float(np.sqrt(task.weight**2 @ (doubt * (1.0 - doubt))) / task.weight.sum())
+    each, total = task.weight**2, task.weight.sum()
+    wrong = np.sqrt(each @ (doubt * (1.0 - doubt))) / total
+    return float(wrong), np.sqrt(each @ (after * (1.0 - after))) / total
 
 
 def _split(counts: Array, rng: np.random.Generator) -> Array:
@@ -178,5 +176,11 @@ def quantiles(values: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def rate_of(task: Problem, vector: Array) -> float:
-    """Compute the error rate that parameters claim, at the shares of the given labels."""
-    return float(task.given @ expit(task.read(vector).logits))
+    """Compute the share of wrong labels that parameters let one expect."""
+    return _wrong(task, task.matched(task.read(vector)).joint)
+
+
+def _wrong(task: Problem, joint: Array) -> float:
+    """Take the share of labels off the diagonal of (given, true), trusted ones below the others."""
+    K = task.classes
+    return float(1.0 - (np.trace(joint[:K]) + np.trace(joint[K:])) / task.weight.sum())

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import kernels
-from misnomer.kernels.reference import softmax
+from misnomer.kernels.blocks import Words
 from misnomer.solvers.pool_average import moved
 from misnomer.solvers.pool_rows import labels
 from misnomer.stats import Sums
@@ -17,6 +19,7 @@ from misnomer.table import Batch
 Array = NDArray[np.float64]
 
 FOLDS = 4
+_MOST_BYTES = 1 << 30  # of words whose folds are copied once for all
 _PIECE = 1 << 14  # rows whose numbers stay in the cache
 
 
@@ -32,31 +35,70 @@ def rows_of(fold: int, start: int) -> slice:
 
 
 @dataclass(frozen=True, eq=False)
+class Dealt(Batch):
+    """A batch that keeps a copy of the rows of each fold, for several passes over them."""
+
+    @cached_property
+    def folds(self) -> tuple[Batch, ...]:
+        """The rows of each fold."""
+        return tuple(self.take(rows_of(fold, self.start)) for fold in range(FOLDS))
+
+
+def folds_of(batch: Batch) -> Iterable[Batch]:
+    """Find the rows of each fold, one after the other.
+
+    Examples
+    --------
+    >>> [fold.given.tolist() for fold in folds_of(Batch((), np.arange(6, dtype=np.int32), start=3))]
+    [[1, 5], [2], [3], [0, 4]]
+    """
+    if isinstance(batch, Dealt):
+        return batch.folds
+    return (batch.take(rows_of(fold, batch.start)) for fold in range(FOLDS))
+
+
+def dealt(batches: Sequence[Batch]) -> Sequence[Batch]:
+    """Keep copies of the folds of rows in memory where they are words, and no gigabytes of them."""
+    if not isinstance(batches, list) or sum(map(_word_bytes, batches)) not in range(1, _MOST_BYTES):
+        return batches
+    return [Dealt(one.blocks, one.given, one.weight, one.start) for one in batches]
+
+
+def _word_bytes(batch: Batch) -> int:
+    words = [block.matrix for block in batch.blocks if isinstance(block, Words)]
+    return int(sum(one.data.nbytes + one.indices.nbytes for one in words))
+
+
+@dataclass(frozen=True, eq=False)
 class Judge:
     """What the other folds say of a row.
 
     Attributes
     ----------
-    weights, bias : (FOLDS, K, S) and (FOLDS, K) arrays
-        Scores of the rows of each fold.
+    weights : FOLDS arrays (K, S)
+        Scores of the rows of each fold are ``scale t(x) . weights + bias``.
+    bias : (FOLDS, K) array
+        See above.
     channel : (K, K) array
         P(given | true).
     shift : float
         What is added to the log-odds of the doubt: its sum is what channel and scores expect.
+    scale : float
+        See above: large tables of weights are not written again to be tempered.
     """
 
-    weights: Array
+    weights: tuple[Array, ...]
     bias: Array
     channel: Array
     shift: float = 0.0
+    scale: float = 1.0
 
     def scores(self, batch: Batch) -> Array:
         """Score the rows of a batch by their numbers, (n, K)."""
         out = np.empty((len(batch), self.bias.shape[1]))
-        for fold, (weights, bias) in enumerate(zip(self.weights, self.bias, strict=True)):
-            cut = rows_of(fold, batch.start)
-            some = batch.take(cut)
-            out[cut] = kernels.scores(some.blocks, weights, len(some)) + bias
+        for fold, some in enumerate(folds_of(batch)):
+            cut, weights, bias = rows_of(fold, batch.start), self.weights[fold], self.bias[fold]
+            out[cut] = self.scale * kernels.scores(some.blocks, weights, len(some)) + bias
         return out
 
     def posterior(self, batch: Batch) -> Array:
@@ -65,7 +107,7 @@ class Judge:
         label, trusted = labels(batch, len(self.channel))
         for begin in range(0, len(out), _PIECE):
             at = slice(begin, begin + _PIECE)
-            out[at] = self._judged(softmax(out[at])[0], label[at], trusted[at])
+            out[at] = self._judged(kernels.softmax(out[at])[0], label[at], trusted[at])
         return out
 
     def _judged(self, share: Array, label: NDArray[np.intp], trusted: NDArray[np.bool_]) -> Array:

@@ -21,10 +21,10 @@ from misnomer.solvers.difficulty_fit import DifficultyFit
 from misnomer.solvers.pool_average import Average, Parts, confident_joint, doubts, shift_of
 from misnomer.solvers.pool_candidates import Candidate, Field
 from misnomer.solvers.pool_halves import Half
-from misnomer.solvers.pool_judge import FOLDS, Judge, rows_of
+from misnomer.solvers.pool_judge import FOLDS, Judge, folds_of
 from misnomer.solvers.pool_rows import Rows, labels
 from misnomer.solvers.pool_sample import drawn, taken
-from misnomer.solvers.pool_scores import Source, centered, naive_bayes
+from misnomer.solvers.pool_scores import Source, centered, without_each
 from misnomer.solvers.pool_search import posterior, search
 from misnomer.solvers.pool_twin import Twin, margin
 from misnomer.solvers.task import Task
@@ -42,15 +42,17 @@ _NARROW = 20  # rows per statistic from which a twin may score the rows that it 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights of t(x) for rows of each fold, and last for rows never seen.
+    """Weights of t(x) for rows never seen, then for rows of each fold.
 
     Attributes
     ----------
-    table, bias : (FOLDS + 1, K, S) and (FOLDS + 1, K) arrays
+    table : 1 + FOLDS arrays (K, S)
         Centered over the classes.
+    bias : (1 + FOLDS, K) array
+        Likewise.
     """
 
-    table: Array
+    table: tuple[Array, ...]
     bias: Array
 
     def scores(self, batch: Batch, fold: NDArray[np.intp]) -> Array:
@@ -59,7 +61,8 @@ class Weights:
         for one in range(FOLDS):
             at = np.flatnonzero(fold == one)
             some = batch.take(at)
-            out[at] = kernels.scores(some.blocks, self.table[one], len(at)) + self.bias[one]
+            own = kernels.scores(some.blocks, self.table[1 + one], len(at))
+            out[at] = own + self.bias[1 + one]
         return centered(out)
 
 
@@ -86,34 +89,36 @@ def refit_all(
     found = replace(found, rows=rows)
     ended = _ended(found, counted, twin, best, "given")
     for _ in range(_ROUNDS if refit else 0):
-        counted = _counted(task, rows, ended[2])
-        again = _ended(found, counted, twin, ended[0].best, "full")
-        gain = ended[0].best.objective - again[0].best.objective
+        counted = _counted(task, rows, ended.judge())
+        again = _ended(found, counted, twin, ended.found.best, "full")
+        gain = ended.found.best.objective - again.found.best.objective
         if gain > 0:
             ended = again
         if gain < _LITTLE * len(rows):
             break
-    if not looked.found:
-        return ended
-    return _by_difficulty(ended, looked, plain if looked.plain else None)
+    answer, judge = _judged(ended)
+    if looked.found:
+        known = plain if looked.plain else None
+        answer, judge = _by_difficulty(ended.found, answer, judge, looked, known)
+    return ended.found, answer, judge
 
 
 def _by_difficulty(
-    ended: tuple[Field, Average, Judge], looked: DifficultyFit, plain: Weights | None
-) -> tuple[Field, Average, Judge]:
+    found: Field, answer: Average, judge: Judge, looked: DifficultyFit, plain: Weights | None
+) -> tuple[Average, Judge]:
     """Take the shift of the boundary out; where errors were found, judge by what is left."""
-    found, answer, judge = ended
     shift = found.best.pooled.scale * found.best.pooled.point.bias
-    table = np.concatenate([judge.weights, answer.weights[None]])
-    bias = np.concatenate([judge.bias, answer.bias[None]]) - shift
+    tables = (answer.weights, *(judge.scale * one for one in judge.weights))
+    bias = np.concatenate([answer.bias[None], judge.bias]) - shift
     if plain is not None:
-        table, bias = plain.table, plain.bias
-    table, bias = looked.scale * table, looked.scale * bias + looked.shift
-    answer = replace(answer, weights=table[-1], bias=bias[-1])
+        tables, bias = plain.table, plain.bias
+    tables = tuple(looked.scale * one for one in tables)
+    bias = looked.scale * bias + looked.shift
+    answer = replace(answer, weights=tables[0], bias=bias[0])
     if not looked.judges:
-        return found, answer, judge
+        return answer, judge
     answer = replace(answer, fitted=looked.channel, reported=looked.channel)
-    return found, answer, Judge(table[:-1], bias[:-1], np.ones_like(looked.channel))
+    return answer, Judge(tables[1:], bias[1:], np.ones_like(looked.channel))
 
 
 def _thin(task: Task, batch: Batch, smoothing: Smoothing, place: NDArray[np.intp]) -> Rows:
@@ -125,10 +130,8 @@ def _thin(task: Task, batch: Batch, smoothing: Smoothing, place: NDArray[np.intp
 
 def _counted(task: Task, rows: Rows, judge: Judge | None) -> Weights:
     """Count all rows, by their labels or by what a judge says of each."""
-    parts, masses = task.fold(_Count(rows.classes, judge), task.batches).arrays
-    total, mass = parts.sum(axis=0), masses.sum(axis=0)
-    table, bias = naive_bayes(rows, total, mass, total - parts, mass - masses)
-    return Weights(np.roll(table, -1, axis=0), np.roll(bias, -1, axis=0))
+    *parts, masses = task.fold(_Count(rows.classes, judge), task.batches).arrays
+    return Weights(*without_each(rows, parts, masses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,13 +143,12 @@ class _Count:
 
     def __call__(self, batch: Batch) -> Sums:
         found = []
-        for fold in range(FOLDS):
-            some = batch.take(rows_of(fold, batch.start))
+        for fold, some in enumerate(folds_of(batch)):
             judge = self.judge
             one = _by_label(some, self.classes) if judge is None else _shared_out(some, judge, fold)
             found.append(one)
         sums, masses = zip(*found, strict=True)
-        return Sums((np.stack(sums), np.stack(masses)))
+        return Sums((*sums, np.stack(masses)))
 
 
 def _by_label(batch: Batch, classes: int) -> tuple[Array, Array]:
@@ -165,7 +167,7 @@ def _shared_out(batch: Batch, judge: Judge, fold: int) -> tuple[Array, Array]:
     known = np.where(np.eye(K, dtype=bool), 0.0, LOG_ZERO)
     table = np.concatenate([table, bias[None], known])
     codes = batch.given.astype(np.int32, copy=False)
-    weights = np.ascontiguousarray(judge.weights[fold])
+    weights = judge.scale * judge.weights[fold]
     joint, sums, _ = kernels.expect(batch.blocks, weights, table, codes, batch.weight)
     return sums, joint.sum(axis=0)
 
@@ -189,48 +191,66 @@ def _twin_weights(
                 task.schema, task.batches, half, channel, start=fit[0], **settings
             )
             fit.append(again)
-    order = [fit[1 + fold % 2] if len(fit) > 1 else fit[0] for fold in range(FOLDS)] + [fit[0]]
-    weights = np.stack([one.weights - one.weights.mean(axis=0) for one in order])
+    order = [fit[0]] + [fit[1 + fold % 2] if len(fit) > 1 else fit[0] for fold in range(FOLDS)]
+    weights = tuple(one.weights - one.weights.mean(axis=0) for one in order)
     return Weights(weights, np.stack([centered(one.intercept) for one in order]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ended:
+    """An explanation of all rows: scores are ``scale`` times these weights, and their bias."""
+
+    found: Field
+    weights: Weights
+    scale: float
+
+    def judge(self, shift: float = 0.0) -> Judge:
+        channel = self.found.best.pooled.channel
+        return Judge(self.weights.table[1:], self.weights.bias[1:], channel, shift, self.scale)
 
 
 def _ended(
     found: Field, counted: Weights, weights: Weights | None, best: Candidate, name: str
-) -> tuple[Field, Average, Judge]:
+) -> _Ended:
     """Find temper, mix and channel on the rows drawn for it; say what all rows are judged by."""
     rows = found.rows
     scores = counted.scores(rows.batch, rows.place % FOLDS)
-    source = Source(scores, counted.table[-1], counted.bias[-1], name)
+    source = Source(scores, counted.table[0], counted.bias[0], name)
     twin = None if weights is None else _twin(weights, rows, best, source)
     begin = [(best.pooled.channel, best.pooled.scale)]
     other = None if twin is None else twin.scores
     end = search(rows, scores, other, begin, free=best.pooled.free)
     whole = Candidate(end, source, twin, name if twin is None else best.name)
-    point = end.point
-    table, bias = (1.0 - point.mix) * counted.table, (1.0 - point.mix) * counted.bias
-    if weights is not None and twin is not None:
-        table = table + point.mix * twin.factor * weights.table
-        bias = bias + point.mix * twin.factor * weights.bias
-    table, bias = end.scale * table, end.scale * (bias + point.bias)
-    return _judged(replace(found, candidates=(whole,), counted=whole), table, bias)
+    found = replace(found, candidates=(whole,), counted=whole)
+    if weights is None or twin is None:
+        bias = end.scale * (counted.bias + end.point.bias)
+        return _Ended(found, Weights(counted.table, bias), end.scale)
+    own, part = 1.0 - end.point.mix, end.point.mix * twin.factor
+    table = tuple(
+        end.scale * (own * a + part * b) for a, b in zip(counted.table, weights.table, strict=True)
+    )
+    bias = end.scale * (own * counted.bias + part * weights.bias + end.point.bias)
+    return _Ended(found, Weights(table, bias), 1.0)
 
 
 def _twin(weights: Weights, rows: Rows, best: Candidate, source: Source) -> Twin:
     assert best.twin is not None
     scores = weights.scores(rows.batch, rows.place % FOLDS)
     factor = margin(source.scores) / max(margin(scores), 1e-9)
-    linear = weights.table[-1], weights.bias[-1]
+    linear = weights.table[0], weights.bias[0]
     return Twin(scores * factor, best.twin.penalty, best.pooled.channel, factor, (), linear)
 
 
-def _judged(found: Field, table: Array, bias: Array) -> tuple[Field, Average, Judge]:
-    rows, end = found.rows, found.best.pooled
+def _judged(ended: _Ended) -> tuple[Average, Judge]:
+    """Say what an explanation says of the rows drawn, and what all rows are judged by."""
+    rows, best = ended.found.rows, ended.found.best
+    end = best.pooled
     after = posterior(rows, end.share, end.channel)
     judged, wrong, doubt = doubts(rows, end.share, end.share, after)
     shift = shift_of(doubt, wrong, rows.weight[judged])
-    judge = Judge(table[:-1], bias[:-1], end.channel, shift)
     confident = confident_joint(rows, end.share @ end.channel.T)
-    parts: Parts = ((1.0, found.best),)
+    parts: Parts = ((1.0, best),)
     reported = 0.5 * (end.channel + confident)
-    answer = Average(parts, end.share, end.channel, reported, after, table[-1], bias[-1])
-    return found, answer, judge
+    weights, bias = ended.scale * ended.weights.table[0], ended.weights.bias[0]
+    answer = Average(parts, end.share, end.channel, reported, after, weights, bias)
+    return answer, ended.judge(shift)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from misnomer import kernels
-from misnomer.kernels.reference import Explained
+from misnomer.kernels.reference import Explained, Matched
 from misnomer.solvers.pool_channel import assembled, splits
 
 Array = NDArray[np.float64]
@@ -194,10 +194,18 @@ class Problem:
 
     def explained(self, point: Point) -> Explained:
         """Explain the labels by some parameters."""
-        table = np.concatenate([point.channel(), np.eye(self.classes)])
-        return kernels.pooled(
-            *self.packed, table, point.scale, point.mix, np.ascontiguousarray(point.bias)
-        )
+        return kernels.pooled(*self.packed, *self._said(point))
+
+    def matched(self, point: Point) -> Matched:
+        """Explain the labels by some parameters, without what a gradient needs."""
+        return kernels.matched(*self.packed, *self._said(point))
+
+    def _said(self, point: Point) -> tuple[Array, float, float, Array]:
+        """Spell out what the kernels ask for: P(label | true) by code, scale, mix and bias."""
+        table = point.channel()
+        if self.trusted is not None:
+            table = np.concatenate([table, np.eye(self.classes)])
+        return table, point.scale, point.mix, np.ascontiguousarray(point.bias)
 
     def __call__(self, vector: Array) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""
@@ -211,7 +219,7 @@ class Problem:
         )
         return self.value(point, found), gradient
 
-    def value(self, point: Point, found: Explained) -> float:
+    def value(self, point: Point, found: Explained | Matched) -> float:
         """Compute the negative log posterior of parameters that explain the labels so well."""
         costs = self._size(found.size)[0] + self._cost(point)[0] + self.diagonal_cost(point)
         return float(costs) - found.loglik
@@ -228,12 +236,12 @@ class Problem:
 
     def _by_channel(self, point: Point, joint: Array) -> Array:
         """Differentiate by mu (nothing), rho and the split: expected counts less their mean."""
-        right = np.diag(joint) + self.extra
-        wrong = joint - np.diag(np.diag(joint))
-        rates = point.rates
-        parts = [np.zeros(1), right * rates - wrong.sum(axis=0) * (1.0 - rates)]
+        right, wrong = joint.diagonal() + self.extra, joint.copy()
+        wrong.flat[:: self.classes + 1] = 0.0
+        rates, lost = point.rates, wrong.sum(axis=0)
+        parts = [np.zeros(1), right * rates - lost * (1.0 - rates)]
         if point.split is not None:
-            parts.append((point.spread * wrong.sum(axis=0) - wrong).ravel())
+            parts.append((point.spread * lost - wrong).ravel())
         return np.concatenate(parts)
 
     def diagonal_cost(self, point: Point) -> float:

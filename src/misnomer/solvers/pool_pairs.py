@@ -15,7 +15,8 @@ from scipy import sparse
 
 from misnomer.families import Categorical
 from misnomer.model import weights_of
-from misnomer.solvers.pool_generative import evidence, owners, virtual_of
+from misnomer.solvers.pool_collapsed import virtual_of
+from misnomer.solvers.pool_generative import evidence, owners
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import class_sums
 

@@ -44,7 +44,11 @@ class Profile:
     @property
     def valley(self) -> tuple[float, float]:
         """The lowest and the highest rate within two nats of the best."""
-        inside = self.rates[self.cost < ALIKE]
+        return self.within(ALIKE)
+
+    def within(self, nats: float) -> tuple[float, float]:
+        """Take the lowest and the highest rate within so many nats of the best."""
+        inside = self.rates[self.cost < nats]
         return float(inside.min()), float(inside.max())
 
 
@@ -63,8 +67,8 @@ def profile(rows: Rows, best: Candidate, *, any_scale: bool = True) -> tuple[Pro
     if any_scale:
         task = replace(task, costs=replace(task.costs, scale_spread=_ANY_SCALE))
     middle, value = minimise(task, best.pooled.vector)
-    here = rate_of(task, middle)
-    found = [(here, value, middle)]
+    here = _claimed(task, middle)
+    found = [(rate_of(task, middle), value, middle)]
     found += _chain(task, middle, [rate for rate in reversed(_GRID) if rate < here])
     found += _chain(task, middle, [rate for rate in _GRID if rate > here])
     if any_scale:
@@ -84,6 +88,11 @@ def _chain(task: Problem, vector: Array, rates: list[float]) -> list[tuple[float
         if found[-1][1] > min(value for _, value, _ in found) + 4.0 * ALIKE:
             break
     return found
+
+
+def _claimed(task: Problem, vector: Array) -> float:
+    """Compute the error rate of the channel alone, at the shares of the given labels."""
+    return float(task.given @ task.read(vector).rates)
 
 
 def _softened(task: Problem, vector: Array) -> Array:

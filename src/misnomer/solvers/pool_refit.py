@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.pool_objective import Point
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source, centered, class_sums, less, naive_bayes
@@ -19,6 +19,7 @@ from misnomer.solvers.pool_search import Pooled, posterior, search
 Array = NDArray[np.float64]
 
 _SETTLED = 2e-3  # mean change of the shares at which a refit ends
+_LEAST = 1e-3  # of either part of a mix
 _AT_ONCE = 4_000_000  # weights that may stand side by side
 
 
@@ -65,8 +66,14 @@ def refit(
         scores, weights, bias = chained(rows, shares, chains)
         name = "full" if full else "prune"
         source = Source(unseen(rows, scores), weights, bias, name, scores)
-        end = search(rows, source.scores, twin, [(end.channel, end.scale)], free=end.free)
+        begin = [(end.channel, end.scale, _inside(end.point.mix))]
+        end = search(rows, source.scores, twin, begin, free=end.free)
     return end, source
+
+
+def _inside(mix: float) -> float:
+    """Keep a mix off its ends, from where no search leads away."""
+    return min(max(mix, _LEAST), 1.0 - _LEAST)
 
 
 def _begun(rows: Rows, source: Source, chains: NDArray[np.intp]) -> Array:

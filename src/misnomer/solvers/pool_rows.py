@@ -16,7 +16,7 @@ from misnomer.smoothing import Smoothing
 from misnomer.solvers.conditional_features import Features, measure
 from misnomer.solvers.pool_folds import deal, how_many, row_key
 from misnomer.solvers.task import Task
-from misnomer.table import Batch, Fold, Schema
+from misnomer.table import Batch, Fold, Schema, joined_groups
 
 Array = NDArray[np.float64]
 Matrix = Any  # (n, s) array, dense or sparse
@@ -198,7 +198,8 @@ def joined(batches: Sequence[Batch]) -> Batch:
     if any(batch.weight is not None for batch in batches):
         ones = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
         weight = np.concatenate(ones)
-    return Batch(tuple(_stacked(list(blocks)) for blocks in columns), given, weight)
+    stacked = tuple(_stacked(list(blocks)) for blocks in columns)
+    return Batch(stacked, given, weight, group=joined_groups(batches))
 
 
 def _stacked(blocks: list[Any]) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy import sparse
 from misnomer.kernels.blocks import Words
 from misnomer.solvers.pool_rows import alone, joined
 from misnomer.solvers.task import Task
-from misnomer.table import Batch, Schema
+from misnomer.table import Batch, Column, Schema
 
 MOST_ROWS = 10_000  # up to which every row takes part in every choice
 MOST_CELLS = 10_000_000  # the same for statistics times classes
@@ -54,6 +54,28 @@ def taken(batches: Sequence[Batch], rows: NDArray[np.intp]) -> Batch:
     return joined(parts)
 
 
+@dataclass(frozen=True, eq=False)
+class Named(Sequence[str]):
+    """Names of some of the counts of a column, made up when asked for: few of many are.
+
+    Examples
+    --------
+    >>> Named(Column("word", "count", width=9), np.array([2, 7]))[1]
+    'word[7]'
+    """
+
+    column: Column
+    kept: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self.column.label(int(one)) for one in self.kept[place]]
+        return self.column.label(int(self.kept[place]))
+
+
 def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
     """Draw the rows on which explanations compete, and drop the words that no two of them have.
 
@@ -76,7 +98,7 @@ def sample(task: Task) -> tuple[Task, NDArray[np.intp], NDArray[np.intp]]:
             times = np.bincount(block.matrix.indices, minlength=block.width)
             seen = np.flatnonzero(times > 1)  # a word of one row teaches the others nothing
             column = columns[group.members[0]]
-            words = tuple(column.label(word) for word in seen.tolist())
+            words = cast("tuple[str, ...]", Named(column, seen))
             columns[group.members[0]] = replace(column, width=len(seen), words=words)
             blocks[at] = Words(sparse.csr_array(block.matrix[:, seen]))
             every = every[seen]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from misnomer.model import weights_of
+from misnomer import kernels
+from misnomer.families import Count
+from misnomer.kernels.blocks import Words
 from misnomer.solvers.pool_rows import Rows
 from misnomer.stats import Stats
+from misnomer.table import Schema
 
 Array = NDArray[np.float64]
 
@@ -42,9 +48,18 @@ def centered(scores: Array) -> Array:
     return scores - scores.mean(axis=-1, keepdims=True)
 
 
-def class_sums(stats: object, share: Array) -> Array:
+def class_sums(stats: Any, share: Array) -> Array:
     """Share the statistics out over the classes, (K, S)."""
-    return np.asarray((stats.T @ share).T)  # type: ignore[attr-defined]
+    if sparse.issparse(stats) and stats.format == "csr":
+        return kernels.accumulate((Words(stats),), share)
+    return np.asarray((stats.T @ share).T)
+
+
+def scored(stats: Any, weights: Array) -> Array:
+    """Weigh the statistics of rows, (n, K)."""
+    if sparse.issparse(stats) and stats.format == "csr":
+        return kernels.scores((Words(stats),), weights, stats.shape[0])
+    return np.asarray(stats @ weights.T)
 
 
 def out_of_fold(rows: Rows, share: Array, name: str = "given") -> Source:
@@ -59,14 +74,13 @@ def out_of_fold(rows: Rows, share: Array, name: str = "given") -> Source:
     name : str
         What is counted.
     """
-    parts = np.stack([class_sums(rows.stats[fold], share[fold]) for fold in rows.folds])
+    stats = [rows.stats[fold] for fold in rows.folds]
+    parts = [class_sums(own, share[fold]) for own, fold in zip(stats, rows.folds, strict=True)]
     masses = np.stack([share[fold].sum(axis=0) for fold in rows.folds])
-    total, mass = parts.sum(axis=0), masses.sum(axis=0)
-    left = np.maximum(mass - masses, 0.0)
-    weights, bias = naive_bayes(rows, total, mass, less(rows, total, parts), left)
+    weights, bias = without_each(rows, parts, masses)
     scores = np.empty_like(share)
     for place, fold in enumerate(rows.folds):
-        scores[fold] = rows.stats[fold] @ weights[place + 1].T + bias[place + 1]
+        scores[fold] = scored(stats[place], weights[place + 1]) + bias[place + 1]
     return Source(centered(scores), weights[0], bias[0], name)
 
 
@@ -75,8 +89,38 @@ def less(rows: Rows, total: Array, parts: Array) -> Array:
     left = total - parts
     for group in rows.schema.groups:
         if group.kind != "gaussian":
-            left[..., group.span] = np.maximum(left[..., group.span], 0.0)
+            np.maximum(left[..., group.span], 0.0, out=left[..., group.span])
     return left
+
+
+def without_each(
+    rows: Rows, parts: Sequence[Array], masses: Array
+) -> tuple[tuple[Array, ...], Array]:
+    """Turn the sums of parts into centered weights and log priors: of all, then without each part.
+
+    The weights take the place of the sums, which may be large.
+
+    Parameters
+    ----------
+    parts, masses : F arrays (K, S), and an (F, K) array
+        Sums over the rows of each part.
+
+    Returns
+    -------
+    weights : 1 + F arrays (K, S)
+        The first are those of all rows; the others are where the parts were.
+    bias : (1 + F, K) array
+        Likewise.
+    """
+    parts = [one if one.flags.writeable else one.copy() for one in parts]
+    total, mass = np.zeros_like(parts[0]), masses.sum(axis=0)
+    for part in parts:
+        total += part
+    virtual = _virtual(rows, total, mass)
+    for part in parts:
+        _centered_weights(rows.schema, total, virtual, part, less=part)
+    _centered_weights(rows.schema, total, virtual, total)
+    return (total, *parts), _log_prior(rows, mass, np.maximum(mass - masses, 0.0))
 
 
 def naive_bayes(
@@ -96,11 +140,42 @@ def naive_bayes(
     weights, bias : (1 + F, K, S) and (1 + F, K) arrays
         The first are those of all rows.
     """
-    virtual = rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), total), np.eye(len(mass)))
-    weights = np.empty((1 + len(others), *total.shape))
+    virtual = _virtual(rows, total, mass)
+    weights = _beside((1 + len(others), *total.shape))
     for out, sums in zip(weights, (total, *others), strict=True):
-        one = weights_of(rows.schema, sums, virtual)
-        np.subtract(one, one.mean(axis=0), out=out)
+        _centered_weights(rows.schema, sums, virtual, out)
+    return weights, _log_prior(rows, mass, masses)
+
+
+def _virtual(rows: Rows, total: Array, mass: Array) -> Array:
+    return rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), total), np.eye(len(mass)))
+
+
+def _beside(shape: tuple[int, int, int]) -> Array:
+    """Make room for tables, (F, K, S), the classes side by side as products with rows want them."""
+    tables, K, S = shape
+    return np.empty((tables, S, K)).swapaxes(1, 2)
+
+
+def _centered_weights(
+    schema: Schema, sums: Array, virtual: Array, out: Array, *, less: Array | None = None
+) -> None:
+    """Write the weights of sums (less those of a part), family by family, centered, (K, S)."""
+    for group in schema.groups:
+        at = (slice(None), group.span)
+        if isinstance(group.family, Count):
+            part = None if less is None else less[at]
+            kernels.log_shares(sums[at], virtual[at], part, out=out[at], centered=True)
+            continue
+        own = sums[at]
+        if less is not None:
+            own = own - less[at]
+            own = own if group.kind == "gaussian" else np.maximum(own, 0.0)
+        found = group.family.weights(own, virtual[at])
+        np.subtract(found, found.mean(axis=0), out=out[at])
+
+
+def _log_prior(rows: Rows, mass: Array, masses: Array) -> Array:
+    """Take the log of the shares of the classes, of all rows, then of others, centered."""
     prior = np.concatenate([mass[None], masses]) + rows.smoothing.classes
-    prior = np.log(np.maximum(prior, 1e-300) / prior.sum(axis=1, keepdims=True))
-    return weights, centered(prior)
+    return centered(np.log(np.maximum(prior, 1e-300) / prior.sum(axis=1, keepdims=True)))

@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.pool_channel import dominant, even, price_of_split
 from misnomer.solvers.pool_lbfgs import minimise
 from misnomer.solvers.pool_objective import COSTS, Costs, Point, Problem
 from misnomer.solvers.pool_rows import Rows
 
 Array = NDArray[np.float64]
-Start = tuple[Array, float]  # channel and scale
+Start = tuple[Array, float] | tuple[Array, float, float]  # channel, scale and, maybe, mix
+
+_MANY = 5_000  # rows
+_ALIKE = 0.01  # nats
+
+_MIX = 0.3  # where a search begins
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +93,37 @@ def search(
     task = problem(rows, scores, twin, free=free, costs=costs)
     extra = 0.0
     while True:
-        ends = [_descend(rows, replace(task, extra=extra), scores, twin, one) for one in starts]
+        eased = replace(task, extra=extra) if extra else task  # the starts share what it packs
+        ends = _ends(rows, eased, scores, twin, starts)
         good = [end for end in ends if end.admissible]
         extra = 3.0 * extra if extra else max(1.0, 0.02 * rows.total / rows.classes)
         if good or extra > 100.0 * rows.total:
             return min(good or ends, key=lambda end: end.objective)
 
 
+def _ends(
+    rows: Rows, task: Problem, scores: Array, twin: Array | None, starts: Sequence[Start]
+) -> list[Pooled]:
+    """Descend from every start; of many rows, from the first and the last alone if they agree.
+
+    Those are farthest apart, and many rows leave one valley between them.
+    """
+    ends: list[Pooled] = []
+    for one in (starts[0], *starts[:0:-1]):
+        ends.append(_descend(rows, task, scores, twin, one))
+        if len(ends) == 2 and len(rows) >= _MANY and _agree(*ends):
+            break
+    return ends
+
+
+def _agree(one: Pooled, other: Pooled) -> bool:
+    both = one.admissible and other.admissible
+    return both and abs(one.objective - other.objective) < _ALIKE
+
+
 def _descend(rows: Rows, task: Problem, scores: Array, twin: Array | None, start: Start) -> Pooled:
-    channel, scale = start
-    vector, value = minimise(task, task.write(scale, 0.3, channel))
+    channel, scale, mix = start if len(start) == 3 else (*start, _MIX)
+    vector, value = minimise(task, task.write(scale, mix, channel))
     point = task.read(vector)
     matrix = point.channel()
     mixed = scores if twin is None else scores + point.mix * (twin - scores)

@@ -15,6 +15,7 @@ from misnomer.solvers.pool_average import Average
 from misnomer.solvers.pool_generative import dispersion, evidence, names_of, owners
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import class_sums, out_of_fold
+from misnomer.solvers.pool_words import only_words, told_apart
 from misnomer.stats import Stats
 
 Array = NDArray[np.float64]
@@ -22,6 +23,7 @@ Array = NDArray[np.float64]
 _TELLING = 3.0  # standard errors by which a column must beat chance
 _WIDEST = 150  # columns whose pairs are looked at
 _PAIRS = 3
+_SEVERAL = 5  # rows of either kind, from which it is learned who is mislabeled
 _SPEAKS = 0.01  # share of the evidence that a column must have to be named
 
 
@@ -123,20 +125,51 @@ def seen_by_columns(rows: Rows, answer: Average) -> float:
     expected = np.clip(answer.share @ answer.fitted.T, 1e-6, 1.0 - 1e-6)
     likely = answer.share.argmax(axis=1)
     judged = (rows.label >= 0) & ~rows.trusted
+    differs = judged & (rows.label != likely)
+    several = [
+        inside
+        for inside in (judged & (likely == k) for k in range(rows.classes))
+        if differs[inside].sum() >= _SEVERAL and (~differs[inside]).sum() >= _SEVERAL
+    ]
+    guesses = np.tanh(_odds_of_another(rows, likely, differs, several))
     above = below = 0.0
-    for k in range(rows.classes):
-        inside = judged & (likely == k)
-        differs = inside & (rows.label != k)
-        if differs.sum() < 5 or (inside & ~differs).sum() < 5:
-            continue
-        some = rows.kept(inside)
-        wrong = differs[inside]
-        hard = np.column_stack([~wrong, wrong]).astype(np.float64)
-        scores = out_of_fold(replace(some, classes=2), hard * some.weight[:, None]).scores
-        guess = np.tanh(scores[:, 1] - scores[:, 0])
-        chance = 1.0 - expected[inside, k]
-        weight = some.weight * chance * (1.0 - chance)
+    for inside in several:
+        own, guess = rows.weight[inside], guesses[inside]
+        chance = 1.0 - expected[inside, likely[inside]]
+        weight = own * chance * (1.0 - chance)
         guess = guess - (weight @ guess) / max(weight.sum(), 1e-300)
-        above += float(some.weight @ ((wrong - chance) * guess))
+        above += float(own @ ((differs[inside] - chance) * guess))
         below += float(weight @ guess**2)
     return above / np.sqrt(below) if below > 0 else 0.0
+
+
+def _odds_of_another(
+    rows: Rows,
+    likely: NDArray[np.intp],
+    differs: NDArray[np.bool_],
+    several: list[NDArray[np.bool_]],
+) -> Array:
+    """Take the log-odds, out of fold, that a row was given another label than the likely one, (n,).
+
+    ``several`` are the masks of the rows among which that is learned; other rows have none.
+    """
+    odds, smoothing = np.zeros(len(rows)), rows.smoothing
+    if several and only_words(rows) and smoothing.m == 0 and smoothing.cells > 0:
+        at = np.flatnonzero(np.any(several, axis=0))
+        fold = np.repeat(np.arange(len(rows.folds)), np.diff(rows.edges))
+        odds[at] = told_apart(
+            rows.stats[at],
+            likely[at],
+            differs[at],
+            fold[at],
+            rows.weight[at],
+            cells=smoothing.cells,
+            classes=smoothing.classes,
+        )
+        return odds
+    for inside in several:
+        some, other = replace(rows.kept(inside), classes=2), differs[inside]
+        hard = np.column_stack([~other, other]).astype(np.float64)
+        scores = out_of_fold(some, hard * some.weight[:, None]).scores
+        odds[inside] = scores[:, 1] - scores[:, 0]
+    return odds

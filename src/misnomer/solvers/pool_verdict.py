@@ -13,9 +13,10 @@ from misnomer.kernels.reference import softmax
 from misnomer.solvers.difficulty_fit import DifficultyFit
 from misnomer.solvers.pool_ask import information, most_telling
 from misnomer.solvers.pool_average import Average
-from misnomer.solvers.pool_candidates import Field, silent
+from misnomer.solvers.pool_candidates import Candidate, Field, silent
 from misnomer.solvers.pool_objective import Problem
 from misnomer.solvers.pool_profile import Profile, profile
+from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_search import posterior
 from misnomer.solvers.pool_tests import informative, repeating, seen_by_columns
 from misnomer.verdict import Verdict
@@ -72,7 +73,7 @@ def _tests(case: Case, along: Profile) -> dict[str, Any]:
     ratio, z, pairs = repeating(rows, shares)
     low, high = along.valley
     near = [one for one in found.candidates if one.objective < found.best.objective + 2.0]
-    rates = [float(rows.given @ one.pooled.point.rates) for one in near]
+    rates = [_expected(rows, one) for one in near]
     size = rows.weight @ answer.posterior
     return {
         "labels": float(rows.total),
@@ -89,6 +90,13 @@ def _tests(case: Case, along: Profile) -> dict[str, Any]:
         "admissible": bool(found.best.pooled.admissible),
         **_difficulty(case.difficulty),
     }
+
+
+def _expected(rows: Rows, one: Candidate) -> float:
+    """Compute the share of wrong labels that an explanation lets one expect."""
+    at = rows.labeled
+    after = posterior(rows, one.pooled.share, one.pooled.channel)[at, rows.label[at]]
+    return float(1.0 - rows.weight[at] @ after / rows.total)
 
 
 def _difficulty(fit: DifficultyFit) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from misnomer.solvers.sources_answers import (
     first_shares,
     known,
     left_out,
+    named_by_somebody,
 )
 from misnomer.solvers.sources_channels import (
     STRENGTH,
@@ -69,6 +70,8 @@ class SourcesTask:
         How much each row counts.
     knowledge : Channel, optional
         What is known beforehand of everybody's errors.
+    columns : Columns, optional
+        The rows in the place of ``batch``, where they are not all here.
     """
 
     answers: Answers
@@ -83,6 +86,7 @@ class SourcesTask:
     seed: int = 0
     weight: Array | None = None
     knowledge: channel.Channel | None = None
+    columns: Columns | None = None
 
     @property
     def held(self) -> float:
@@ -173,14 +177,23 @@ def _learned(task: SourcesTask) -> SourcesFit:
     share = first_shares(task.answers, task.answers.n_labels, _HOLD if task.held else 1.0)
     overlap = bool((task.answers.asked > 1).any())
     alone = climb(task, share, max_iter=task.max_iter if overlap else 1)
-    if task.schema is None or task.batch is None or not task.schema.statistics:
+    columns = _columns(task)
+    if columns is None:
         return alone
-    columns = columns_of(task.schema, task.batch, task.seed, task.weight)
     joined = climb_with(task, columns, alone)
     if overlap and not predicts_better(task, joined, alone):
         virtual = columns.virtual(alone.share, task.smoothing)
         return replace(alone, model=_model(task, columns, alone, virtual, joined.trust))
     return joined
+
+
+def _columns(task: SourcesTask) -> Columns | None:
+    """Deal the rows out to folds, unless that is done; None where there is nothing in them."""
+    if task.schema is None or not task.schema.statistics:
+        return None
+    if task.columns is not None or task.batch is None:
+        return task.columns
+    return columns_of(task.schema, task.batch, task.seed, task.weight)
 
 
 def climb(
@@ -260,17 +273,6 @@ def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> Source
         fit, passes=passes, converged=converged, trust=factor, model=model, scores=used,
         rescore=rescore,
     )  # fmt: skip
-
-
-def named_by_somebody(answers: Answers) -> Array:
-    """Mark the classes that somebody named, (n, K); all of them where nobody answered.
-
-    The columns' tables take a row only into these classes: a row can lose weight, not wander.
-    Otherwise classes turn into clusters of the columns where naive Bayes is too sure of itself
-    (measured: letters with one answer a row, 34 % right without this, 62 to 67 % with it).
-    """
-    votes = answers.votes()
-    return np.where(votes.sum(axis=1, keepdims=True) > 0, votes > 0, 1.0)
 
 
 def _model(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,9 +27,45 @@ _TRUST, _SPREAD = 0.4, 0.8
 _LEAST = 0.01
 
 
+class Columns(ABC):
+    """The rows in folds, so that each can be scored by the others; wherever the rows are."""
+
+    schema: Schema
+
+    @abstractmethod
+    def sums(self, share: Array) -> list[Array]:
+        """Share the rows of each fold out over the classes by their weights, (K, S) each."""
+
+    @abstractmethod
+    def weighed(self, weights: list[Array]) -> Array:
+        """Weigh each row's columns by the weights (K, S) of its fold, (n, K)."""
+
+    @abstractmethod
+    def by_class(self, best: NDArray[np.intp], K: int) -> Stats:
+        """Add the rows up by their most probable classes."""
+
+    def scores(self, share: Array, virtual: Array) -> Array:
+        """Weigh each row's columns by tables made from the other folds, (n, K), centered."""
+        sums = self.sums(share)
+        total = np.sum(sums, axis=0)
+        out = self.weighed([weights_of(self.schema, total - own, virtual) for own in sums])
+        out -= out.mean(axis=1, keepdims=True)
+        return out
+
+    def virtual(self, share: Array, smoothing: Smoothing) -> Array:
+        """Work out the virtual examples from the rows' most probable classes, (K, S)."""
+        K = share.shape[1]
+        best = share.argmax(axis=1)
+        reverse = np.eye(K)
+        mass = np.bincount(best, minlength=K)
+        for k in np.flatnonzero(mass):
+            reverse[k] = share[best == k].mean(axis=0)
+        return smoothing.virtual(self.schema, self.by_class(best, K), reverse)
+
+
 @dataclass(frozen=True, eq=False)
-class Columns:
-    """The rows in folds, so that each can be scored by the others.
+class ColumnsHere(Columns):
+    """The rows of a table in memory.
 
     Attributes
     ----------
@@ -45,48 +82,43 @@ class Columns:
     places: tuple[NDArray[np.intp], ...]
 
     def sums(self, share: Array) -> list[Array]:
-        """Share the rows of each fold out over the classes by their weights, (K, S) each."""
+        """Share the rows of each fold out, fold after fold."""
         return [
-            kernels.accumulate(part.blocks, _weighed(share[place], part.weight))
+            shared_out(part, share[place])
             for part, place in zip(self.parts, self.places, strict=True)
         ]
 
-    def scores(self, share: Array, virtual: Array) -> Array:
-        """Weigh each row's columns by tables made from the other folds, (n, K), centered."""
-        sums = self.sums(share)
-        total = np.sum(sums, axis=0)
-        out = np.empty_like(share)
-        for part, place, own in zip(self.parts, self.places, sums, strict=True):
-            weights = weights_of(self.schema, total - own, virtual)
-            out[place] = kernels.scores(part.blocks, weights, len(part))
-        return out - out.mean(axis=1, keepdims=True)
+    def weighed(self, weights: list[Array]) -> Array:
+        """Weigh the rows fold after fold."""
+        out = np.empty((sum(map(len, self.parts)), len(weights[0])))
+        for part, place, own in zip(self.parts, self.places, weights, strict=True):
+            out[place] = kernels.scores(part.blocks, own, len(part))
+        return out
 
-    def virtual(self, share: Array, smoothing: Smoothing) -> Array:
-        """Work out the virtual examples from the rows' most probable classes, (K, S)."""
-        K = share.shape[1]
-        best = share.argmax(axis=1)
+    def by_class(self, best: NDArray[np.intp], K: int) -> Stats:
+        """Add the folds up."""
         pairs = zip(self.parts, self.places, strict=True)
-        by_label = sum(
-            (tally(part, best[place], K) for part, place in pairs),
-            Stats(np.zeros((K, K)), np.zeros((K, self.schema.statistics))),
-        )
-        reverse = np.eye(K)
-        mass = np.bincount(best, minlength=K)
-        for k in np.flatnonzero(mass):
-            reverse[k] = share[best == k].mean(axis=0)
-        return smoothing.virtual(self.schema, by_label, reverse)
+        zero = Stats(np.zeros((K, K)), np.zeros((K, self.schema.statistics)))
+        return sum((tally(part, best[place], K) for part, place in pairs), zero)
 
 
-def _weighed(share: Array, weight: Array | None) -> Array:
-    return share if weight is None else share * weight[:, None]
+def shared_out(batch: Batch, share: Array) -> Array:
+    """Share some rows out over the classes by their weights, (K, S)."""
+    mass = share if batch.weight is None else share * batch.weight[:, None]
+    return np.asarray(kernels.accumulate(batch.blocks, mass))
 
 
-def columns_of(schema: Schema, batch: Batch, seed: int, weight: Array | None = None) -> Columns:
-    """Deal the rows out to the folds at random."""
+def dealt(n: int, seed: int) -> tuple[NDArray[np.intp], ...]:
+    """Deal n rows out to the folds at random: the places of each fold, in rising order."""
+    order = np.random.default_rng(seed).permutation(n)
+    return tuple(np.sort(part) for part in np.array_split(order, min(_FOLDS, n)))
+
+
+def columns_of(schema: Schema, batch: Batch, seed: int, weight: Array | None = None) -> ColumnsHere:
+    """Deal the rows of a table in memory out to the folds."""
     batch = replace(batch, weight=weight)
-    order = np.random.default_rng(seed).permutation(len(batch))
-    places = tuple(np.sort(part) for part in np.array_split(order, min(_FOLDS, len(batch))))
-    return Columns(schema, tuple(batch.take(place) for place in places), places)
+    places = dealt(len(batch), seed)
+    return ColumnsHere(schema, tuple(batch.take(place) for place in places), places)
 
 
 def trust(

@@ -48,11 +48,13 @@ def groups_differ(
 ) -> GroupTest:
     """Compare one channel per group with one for all, by a parametric bootstrap.
 
-    The columns' posterior of each row is held fixed.
+    The columns' posterior of each row is held fixed; rows without one are left out.
     """
     one = np.flatnonzero(answers.asked[answers.row] == 1)
     row, group, label = answers.row[one], answers.annotator[one], answers.label[one]
     scores = np.zeros((len(row), len(fit.prior))) if fit.scores is None else fit.scores[row]
+    known = np.isfinite(scores[:, 0])
+    scores, group, label = scores[known], group[known], label[known]
     likely = np.exp(scores - scores.max(axis=1, keepdims=True))
     size = (answers.n_annotators, answers.n_labels)
     return compared(likely, group, label, size, draws=draws, seed=seed)

@@ -94,7 +94,7 @@ def _fit(
 ) -> SourcesFit:
     labels = varied.evidence["labels"]
     usual = np.maximum(labels.weight @ labels.share / labels.weight.sum(), 1e-9)
-    scores = np.zeros_like(share)
+    scores = np.full_like(share, np.nan)  # of many rows only some are scored out of fold
     at = kept[varied.evidence["place"]]
     scores[at] = np.log(np.maximum(labels.share, 1e-300) / usual)
     prior = np.asarray(found.details["class_shares"])

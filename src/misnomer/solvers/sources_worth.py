@@ -54,9 +54,8 @@ def accuracy_intervals(
     whose row is open counts for less, by the information ``(d log chance / d accuracy)^2``.
     """
     level = accuracies(fit.prior, fit.channels).clip(1e-6, 1 - 1e-6)
-    rest, chance = left_out(answers, fit.total, fit.channels)
+    right, chance = left_out(answers, fit.total, fit.channels)
     who, said = answers.annotator, answers.label
-    right = rest[np.arange(len(answers)), said]
     hit = right * fit.channels[who, said, said]
     slope = hit / level[who] - (chance - hit) / (1.0 - level[who])
     told = np.bincount(who, (slope / chance) ** 2, minlength=answers.n_annotators)

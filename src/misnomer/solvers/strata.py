@@ -139,10 +139,16 @@ class Rates:
         Error rates by stratum and true class.
     effective : float
         How many rates were free in effect: one that is held to what is usual hardly counts.
+    shift : (strata,) array
+        How far each stratum moves the logits of all rates.
+    variance : float
+        Of the shifts.
     """
 
     values: Array
     effective: float
+    shift: Array
+    variance: float
 
 
 def rates_by_stratum(rows: Seen, *, tied: bool, spread: float | None = _SPREAD) -> Rates:
@@ -152,30 +158,43 @@ def rates_by_stratum(rows: Seen, *, tied: bool, spread: float | None = _SPREAD) 
     spread. Unless ``tied``, each class then has a rate of its own, which 10 virtual rows hold to
     that.
     """
-    rates = np.full((rows.size, rows.rates.shape[1]), _BEGIN)
-    base = np.log(rows.rates / (1.0 - rows.rates))[:, None]  # (cells, 1, K)
-    shift, wide = np.zeros(rows.count), (_SPREAD if spread is None else spread) ** 2
+    begin = np.full((rows.size, rows.rates.shape[1]), _BEGIN)
+    wide = (_SPREAD if spread is None else spread) ** 2
+    found = Rates(begin, 0.0, np.zeros(rows.count), wide)
     for _ in range(_ROUNDS):
-        right, wrong = _expected(rows, rates)
-        total = right + wrong
-        shift, curve = _shifts(shift, base, _by_cell(rows, total), _by_cell(rows, wrong), wide)
-        if spread is None:
-            wide = (_USUAL + float((shift**2 + 1.0 / curve).sum())) / (_USUAL + rows.count)
-        fresh = np.asarray(expit(base + shift[:, None])).reshape(rates.shape)
-        if not tied:
-            fresh = (_HELD * fresh + wrong) / (_HELD + total)
-        moved, rates = float(np.abs(fresh - rates).max()), fresh
+        right, wrong = expected(rows, found.values)
+        fresh = improved(found, rows.rates, right, wrong, tied=tied, estimated=spread is None)
+        moved, found = float(np.abs(fresh.values - found.values).max()), fresh
         if moved < _SETTLED:
             break
+    return found
+
+
+def improved(
+    before: Rates, usual: Array, right: Array, wrong: Array, *, tied: bool, estimated: bool = True
+) -> Rates:
+    """Take the second half of a step of EM: the rates that best explain what was expected.
+
+    ``usual`` (cells, K) are the rates that strata are compared with, ``right`` and ``wrong``
+    (cells * strata, K) the expected labels; the variance of the shifts is ``estimated`` or held.
+    """
+    base = np.log(usual / (1.0 - usual))[:, None]  # (cells, 1, K)
+    total, by_cell = right + wrong, (len(usual), len(before.shift), usual.shape[1])
+    shift, curve = _shifts(
+        before.shift, base, total.reshape(by_cell), wrong.reshape(by_cell), before.variance
+    )
+    wide = before.variance
+    if estimated:
+        wide = (_USUAL + float((shift**2 + 1.0 / curve).sum())) / (_USUAL + len(shift))
+    fresh = np.asarray(expit(base + shift[:, None])).reshape(total.shape)
     free = float((1.0 - 1.0 / (wide * curve)).sum())
-    return Rates(rates, free if tied else free + float((total / (_HELD + total)).sum()))
+    if not tied:
+        fresh = (_HELD * fresh + wrong) / (_HELD + total)
+        free += float((total / (_HELD + total)).sum())
+    return Rates(fresh, free, shift, wide)
 
 
-def _by_cell(rows: Seen, values: Array) -> Array:
-    return values.reshape(len(rows.rates), rows.count, -1)
-
-
-def _expected(rows: Seen, rates: Array) -> tuple[Array, Array]:
+def expected(rows: Seen, rates: Array) -> tuple[Array, Array]:
     """Expect the weight of right and of wrong labels by stratum and true class, (cells, K) each."""
     mass = rows.weight / rows.chance(rates)
     K = rates.shape[1]

@@ -89,28 +89,32 @@ class Variable:
         return " or ".join([*said, *([self.words[-1]] if self.count - 1 in strata else [])])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Members:
-    """Groups that were named beforehand: rows are sorted by their numbers.
+    """Groups that were named beforehand: the rows of a batch bring their numbers along.
 
     Attributes
     ----------
     name : str
         What the groups are called.
-    group : (N,) array of int
-        The group of each row; -1 where it has none.
     count : int
         How many groups there are, and one more for rows without any.
+
+    Examples
+    --------
+    >>> rows = Batch((), np.zeros(3, np.int32), group=np.array([1, -1, 0], np.int32))
+    >>> Members("site", 3).codes(rows).tolist()
+    [1, 2, 0]
     """
 
     name: str
-    group: Strata
     count: int
 
-    def of(self, place: NDArray[np.intp]) -> Strata:
-        """Sort rows by their numbers, (n,)."""
-        found = self.group[place]
-        return np.where(found < 0, self.count - 1, found).astype(np.intp)
+    def codes(self, batch: Batch) -> Strata:
+        """Sort the rows of a batch, (n,)."""
+        if batch.group is None:
+            return np.full(len(batch), self.count - 1, np.intp)
+        return np.where(batch.group < 0, self.count - 1, batch.group).astype(np.intp)
 
 
 def _between(name: str, low: float, high: float) -> str:

@@ -127,12 +127,11 @@ class Varied:
         """The same, not applied."""
         return replace(self, variables=())
 
-    def cells(self, batch: Batch, place: NDArray[np.intp]) -> Codes:
-        """Find the cell of each row of a batch with these row numbers, (n,)."""
-        cell = np.zeros(len(place), np.intp)
+    def cells(self, batch: Batch) -> Codes:
+        """Find the cell of each row of a batch, (n,)."""
+        cell = np.zeros(len(batch), np.intp)
         for one in self.variables:
-            code = one.of(place) if isinstance(one, Members) else one.codes(batch)
-            cell = cell * one.count + code
+            cell = cell * one.count + one.codes(batch)
         return cell
 
     def judged(

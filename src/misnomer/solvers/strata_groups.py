@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.solvers.difficulty_fit import Margin
-from misnomer.solvers.strata import Codes, paired, rates_by_stratum, seen
+from misnomer.solvers.strata import Codes, Rates, paired, rates_by_stratum, seen
 from misnomer.solvers.strata_search import PRICE, Labels
 
 Array = NDArray[np.float64]
@@ -42,6 +42,8 @@ class Groups:
         ``log P(y | x, group)`` of each row, all of it from the other folds.
     effective : float
         How many numbers were free in effect.
+    rates : Rates or None
+        Where the search for the rates has ended; None where they are not the groups' own.
     """
 
     channels: Array
@@ -51,6 +53,7 @@ class Groups:
     tied: bool | None
     height: Array
     effective: float
+    rates: Rates | None = None
 
     @property
     def differ(self) -> bool:
@@ -86,9 +89,9 @@ def compare(labels: Labels, group: Codes, count: int) -> Groups:
             best, margin = kind, found
     assert best is not None and margin is not None
     kind = best if margin.clear else without
-    channels, ratio, effective = _fitted(labels, group, count, *kind)
+    channels, ratio, effective, rates = _fitted(labels, group, count, *kind)
     height = free[kind][0] + one_channel(labels)
-    return Groups(channels, ratio, margin, *kind, height, effective)
+    return Groups(channels, ratio, margin, *kind, height, effective, rates)
 
 
 def one_channel(labels: Labels) -> Array:
@@ -99,8 +102,10 @@ def one_channel(labels: Labels) -> Array:
 
 def regrouped(groups: Groups, labels: Labels, group: Codes) -> Groups:
     """Fit the same to other rows."""
-    channels, ratio, _ = _fitted(labels, group, len(groups.channels), groups.own, groups.tied)
-    return replace(groups, channels=channels, ratio=ratio)
+    channels, ratio, _, rates = _fitted(
+        labels, group, len(groups.channels), groups.own, groups.tied
+    )
+    return replace(groups, channels=channels, ratio=ratio, rates=rates)
 
 
 #: Class shares of each group's own, or not; rates of its own: none, alike for all classes, or each.
@@ -123,7 +128,7 @@ def _gain(
     plain = one_channel(labels)
     for place in np.unique(labels.fold):
         out, inside = np.flatnonzero(labels.fold != place), np.flatnonzero(labels.fold == place)
-        channels, ratio, _ = _fitted(_some(labels, out), group[out], count, own, tied)
+        channels, ratio, *_ = _fitted(_some(labels, out), group[out], count, own, tied)
         held = _chance(_some(labels, inside), group[inside], channels, ratio)
         gain[inside] = np.log(held) - plain[inside]
     return gain, _fitted(labels, group, count, own, tied)[2]
@@ -143,9 +148,9 @@ def _chance(labels: Labels, group: Codes, channels: Array, ratio: Array) -> Arra
 
 def _fitted(
     labels: Labels, group: Codes, count: int, own: bool, tied: bool | None
-) -> tuple[Array, Array, float]:
-    """Find channels (G, K, K), ratios of class shares (G, K), and how many numbers were free."""
-    K = labels.share.shape[1]
+) -> tuple[Array, Array, float, Rates | None]:
+    """Find channels (G, K, K), ratios of class shares (G, K), how many numbers were free, rates."""
+    K, rates = labels.share.shape[1], None
     ratio, free = np.ones((count, K)), 0.0
     rows = labels.seen(np.zeros(len(group), np.intp), 1)
     channels = np.repeat(rows.channels(rows.rates), count, axis=0)
@@ -160,7 +165,7 @@ def _fitted(
     if own:
         mass = np.bincount(group, labels.weight, minlength=count)
         free += float((K - 1) * (mass / (mass + _HELD)).sum())
-    return channels, ratio, free
+    return channels, ratio, free, rates
 
 
 def _ratio(labels: Labels, group: Codes, channels: Array) -> Array:
@@ -173,6 +178,17 @@ def _ratio(labels: Labels, group: Codes, channels: Array) -> Array:
         after = moved(evidence, shares[group]) * labels.weight[:, None]
         mass = np.zeros_like(shares)
         np.add.at(mass, group, after)
-        mass += _HELD * usual
-        shares = mass / mass.sum(axis=1, keepdims=True)
+        shares = class_shares(mass, usual)
     return np.asarray(shares / usual)
+
+
+def class_shares(mass: Array, usual: Array) -> Array:
+    """Compute the class shares of groups, (G, K): ``(mass + 20 usual) / (sum of mass + 20)``.
+
+    Examples
+    --------
+    >>> class_shares(np.array([[0.0, 0.0], [60.0, 20.0]]), np.array([0.5, 0.5])).tolist()
+    [[0.5, 0.5], [0.7, 0.3]]
+    """
+    held = mass + _HELD * usual
+    return np.asarray(held / held.sum(axis=1, keepdims=True))

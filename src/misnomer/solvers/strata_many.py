@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.kernels.reference import softmax
+from misnomer.kernels import softmax
 from misnomer.solvers.pool_average import Average
 from misnomer.solvers.pool_judge import Judge
 from misnomer.solvers.pool_rows import labels
-from misnomer.solvers.strata_columns import Members, Variable
+from misnomer.solvers.strata_columns import Variable
 from misnomer.solvers.strata_fit import Varied
-from misnomer.solvers.strata_groups import regrouped
 from misnomer.solvers.strata_narrow import Cut, Narrowed, NarrowFold
-from misnomer.solvers.strata_search import Labels
 from misnomer.solvers.strata_without import own_statistics, put_back, without
 from misnomer.solvers.task import Task
 from misnomer.table import Batch, Schema
@@ -52,7 +49,7 @@ class ByStratum:
 
     def posterior(self, batch: Batch) -> Array:
         """Compute P(true | x, y) of each row, (n, K)."""
-        cell = self.varied.cells(batch, batch.start + np.arange(len(batch)))
+        cell = self.varied.cells(batch)
         label, trusted = labels(batch, len(self.judge.channel))
         known = self.varied.ratio is None
         before = self.judge.posterior(batch) if known else np.zeros((0, 0))
@@ -82,31 +79,14 @@ def narrowed(
 
 def of_many(
     task: Task, varied: Varied, apart: Variable | None, judge: Judge, answer: Average
-) -> tuple[Any, Average, Varied]:
-    """Judge all rows by stratum; groups' channels are fitted to all rows first."""
+) -> tuple[Any, Average]:
+    """Judge all rows by stratum."""
     if not varied.found:
-        return judge, answer, varied
-    by = ByStratum(judge, varied, task.schema, apart)
-    if varied.groups is not None:
-        varied = _whole(by, list(task.batches))
-        by = ByStratum(judge, varied)
+        return judge, answer
+    channels = replace(varied, margins=(), groups=None, evidence={})  # no more than a judge needs
+    by = ByStratum(judge, channels, task.schema, apart)
     if apart is not None:
         assert varied.ratio is not None
         weights = put_back(task.schema, apart, answer.weights, varied.ratio)
         answer = replace(answer, weights=weights)
-    return by, replace(answer, fitted=varied.mean, reported=varied.mean), varied
-
-
-def _whole(by: ByStratum, batches: Sequence[Batch]) -> Varied:
-    """Fit the channels of groups to all rows."""
-    channel, (variable, *_) = by.judge.channel, by.varied.variables
-    assert isinstance(variable, Members) and by.varied.groups is not None
-    share = np.concatenate([by.share(batch) for batch in batches])
-    read = [labels(batch, len(channel)) for batch in batches]
-    label, trusted = (np.concatenate([one[j] for one in read]) for j in range(2))
-    weight = np.concatenate([np.ones(len(b)) if b.weight is None else b.weight for b in batches])
-    at = np.flatnonzero((label >= 0) & ~trusted & (weight > 0))
-    whole = Labels(share[at], label[at], weight[at], np.zeros(len(at), np.intp), channel)
-    group = variable.of(at)
-    fit = regrouped(by.varied.groups, whole, group)
-    return Varied.by_groups(variable, fit, whole, group, at)
+    return by, replace(answer, fitted=varied.mean, reported=varied.mean)

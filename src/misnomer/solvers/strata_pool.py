@@ -46,7 +46,7 @@ def settle(
     looked: Look,
     *,
     columns: Assume = "auto",
-    groups: Codes | None = None,
+    groups: Members | None = None,
     again: Again | None = None,
 ) -> Settled:
     """Ask where the channel varies; where difficulty explains the labels better, nowhere.
@@ -58,8 +58,8 @@ def settle(
         on difficulty.
     columns : bool or "auto"
         Whether columns may tell where errors are; True takes the best one, clear or not.
-    groups : (N,) array of int, optional
-        The group of each row by its number; -1 where it has none. No column is then asked.
+    groups : Members, optional
+        The groups that the rows belong to. No column is then asked.
     again : callable, optional
         Fits rows without one of their columns.
 
@@ -72,9 +72,8 @@ def settle(
     plain = Settled(found, answer, looked, Varied.nowhere(answer.fitted), nowhere)
     asked = Asked.of(found.rows, answer)
     if groups is not None:
-        variable = Members("group", groups, int(groups.max(initial=-1)) + 2)
-        code = variable.of(found.rows.place)
-        varied = _by_groups(found.rows, asked, variable, code)
+        code = groups.codes(found.rows.batch)
+        varied = _by_groups(found.rows, asked, groups, code)
         return _against(replace(plain, cell=code), varied)
     if columns is False or len(asked.at) < _FEWEST:
         return plain
@@ -98,7 +97,7 @@ def _by_columns(plain: Settled, asked: Asked, columns: Assume, again: Again | No
         return plain
     before = plain.answer.posterior[asked.at]
     varied = Varied.by_cells(chosen, cells, asked.labels, before)
-    cell = varied.cells(rows.batch, rows.place)
+    cell = varied.cells(rows.batch)
     return replace(plain, varied=varied, looked=_unjudged(looked), cell=cell)
 
 

@@ -54,8 +54,18 @@ class Task:
     @cached_property
     def extent(self) -> tuple[int, int]:
         """How many rows there are, and how many cells they fill."""
-        rows, cells = self.fold(_extent, self.batches).arrays[0].tolist()
+        rows, cells, _ = self._size
         return int(rows), int(cells)
+
+    @property
+    def labeled(self) -> float:
+        """The weight of the rows that have a label, or are trusted to be of a class."""
+        return self._size[2]
+
+    @cached_property
+    def _size(self) -> list[float]:
+        found: list[float] = self.fold(_Extent(self.channel.n_labels), self.batches).arrays[0]
+        return np.asarray(found).tolist()
 
     @cached_property
     def by_label(self) -> Stats:
@@ -77,12 +87,20 @@ class Task:
         return self.fold(lambda batch: tally(batch, np.zeros(len(batch)), 1), self.batches)
 
 
-def _extent(batch: Batch) -> Sums:
-    cells = sum(
-        block.matrix.nnz if isinstance(block, Words) else block.rows * block.width
-        for block in batch.blocks
-    )
-    return Sums((np.array([len(batch), cells], np.float64),))
+@dataclass(frozen=True)
+class _Extent:
+    """A step of a fold: the rows of a batch, their cells, and the weight of their labels."""
+
+    labels: int
+
+    def __call__(self, batch: Batch) -> Sums:
+        cells = sum(
+            block.matrix.nnz if isinstance(block, Words) else block.rows * block.width
+            for block in batch.blocks
+        )
+        known = batch.given != self.labels
+        labeled = known.sum() if batch.weight is None else batch.weight[known].sum()
+        return Sums((np.array([len(batch), cells, labeled], np.float64),))
 
 
 def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:

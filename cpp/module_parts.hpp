@@ -1,3 +1,4 @@
+// Parts of the module that are defined in files of their own.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -7,5 +8,6 @@
 namespace misnomer {
 
 void add_pooled(nanobind::module_ &m);
+void add_shares(nanobind::module_ &m);
 
 }  // namespace misnomer

@@ -1,0 +1,56 @@
+// From counts to the logarithms of their shares, and from such logarithms to shares.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace misnomer {
+
+// A view of numbers by class and statistic; null where there are none.
+struct Counts {
+    const double *data;
+    Index by_class, by_statistic;
+};
+
+// out = log c - log sum_statistics c, with c = max(sums - less, 0) + extra.
+struct SharesCall {
+    Index classes, statistics;
+    Counts sums, less, extra;
+    double *out;
+    Index by_class, by_statistic;  // of out
+    bool centered;                 // less the mean over the classes
+    double *mass;                  // (classes): zeros
+    double *tile;                  // scratch: shares_tile * classes, rounded up to whole vectors
+};
+
+// share = exp(share - height) with height = log sum_classes exp(share).
+struct SoftmaxCall {
+    Index rows;
+    int classes;
+    double *share;   // (rows, classes): scores at first
+    double *height;  // (rows)
+    double *space;   // scratch: softmax_space(classes)
+};
+
+// A group of rows, and their values class by class.
+inline Index softmax_space(Index classes) { return 2 * tile_rows * classes; }
+
+constexpr Index shares_tile = 64;  // statistics that are worked on at once
+
+namespace baseline {
+bool log_shares(const SharesCall &);
+void softmax(const SoftmaxCall &);
+}
+#ifdef MISNOMER_WITH_AVX2
+namespace avx2 {
+bool log_shares(const SharesCall &);
+void softmax(const SoftmaxCall &);
+}
+#endif
+#ifdef MISNOMER_WITH_AVX512
+namespace avx512 {
+bool log_shares(const SharesCall &);
+void softmax(const SoftmaxCall &);
+}
+#endif
+
+}  // namespace misnomer

@@ -1,0 +1,126 @@
+"""What annotators said, gathered from a file by parts: small numbers, while the columns stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from misnomer.audit.inputs import labels_of
+from misnomer.readers.parts import Part
+from misnomer.sources import Answers, from_codes
+
+Codes = NDArray[np.int32]
+
+
+class Codebook:
+    """Numbers values by their first appearance; what is no answer gets -1.
+
+    Examples
+    --------
+    >>> book = Codebook()
+    >>> book.codes(pa.array(["b", None, "a"]), "y").tolist(), book.codes(pa.array(["a"]), "y")
+    ([0, -1, 1], array([1], dtype=int32))
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[type, Any], int] = {}
+
+    def codes(self, column: Any, name: str) -> Codes:
+        """Number the cells of a column, (n,); each different value is looked at once."""
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        values = labels_of(pa.table([coded.dictionary], names=[name]), name)
+        place = np.append(self.places(values.tolist()), np.int32(-1))
+        at = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
+        return np.asarray(place[at], np.int32)
+
+    def places(self, values: Sequence[Any]) -> Codes:
+        """Number plain values, (n,)."""
+        return np.array([-1 if one is None else self._place(one) for one in values], np.int32)
+
+    def _place(self, value: Any) -> int:
+        return self._places.setdefault((type(value), value), len(self._places))
+
+    @property
+    def values(self) -> list[Any]:
+        """The values, in the order of their numbers."""
+        return [value for _, value in self._places]
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """The answers in a part: answer j is ``labels[label[j]]``, said about a row of the part.
+
+    ``rows`` counts the rows of the part, or its lines where there is a line per answer; then
+    ``item`` names what each of them is about, and ``annotators`` who said it.
+    """
+
+    rows: int
+    row: Codes
+    annotator: Codes
+    label: Codes
+    labels: list[Any]
+    annotators: list[Any]
+    item: pa.DictionaryArray | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def heard_columns(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+    """Gather the answers of a part with a column per annotator."""
+    book, bad = Codebook(), list[str]()
+    row, who, label, start = list[Codes](), list[Codes](), list[Codes](), 0
+    for rows in part.batches(names, bad if skip_bad else None):
+        cells = np.stack([book.codes(rows.column(j), name) for j, name in enumerate(names)], axis=1)
+        at, column = np.nonzero(cells >= 0)
+        row.append((at + start).astype(np.int32))
+        who.append(column.astype(np.int32))
+        label.append(cells[at, column])
+        start += rows.num_rows
+    said = (joined(row), joined(who), joined(label), book.values, list(names))
+    return Heard(start, *said, left_out=tuple(bad))
+
+
+def heard_lines(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+    """Gather the answers of a part with a line per answer: item, annotator, label."""
+    people, book, bad = Codebook(), Codebook(), list[str]()
+    items, who, label = list[Any](), list[Codes](), list[Codes]()
+    for rows in part.batches(names, bad if skip_bad else None):
+        column = rows.column(0)
+        items.append(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+        who.append(people.codes(rows.column(1), names[1]))
+        label.append(book.codes(rows.column(2), names[2]))
+    lines = sum(map(len, items))
+    numbers = np.arange(lines, dtype=np.int32)
+    item = one_dictionary(items) if items else None
+    said = (numbers, joined(who), joined(label), book.values, people.values)
+    return Heard(lines, *said, item, tuple(bad))
+
+
+def joined(parts: list[Codes]) -> Codes:
+    """Put numbers one behind the other."""
+    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+
+def one_dictionary(parts: list[Any]) -> pa.DictionaryArray:
+    """Join coded columns; values are numbered by their first appearance."""
+    first = parts[0].type.value_type
+    same = [part.cast(pa.dictionary(pa.int32(), first)) for part in parts]
+    joined = pa.chunked_array(same).unify_dictionaries().combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
+    """Put the answers of all parts together; who gave none is left out."""
+    book, start = Codebook(), 0
+    parts: list[tuple[Codes, Codes, Codes]] = []
+    for one in heard:
+        place = book.places(one.labels)
+        parts.append((one.row + np.int32(start), one.annotator, place[one.label]))
+        start += one.rows
+    row, who, label = (joined(list(part)) for part in zip(*parts, strict=True))
+    return from_codes(row, who, label, n_rows=start, annotators=np.array(names), labels=book.values)

@@ -1,0 +1,133 @@
+"""The groups of rows that are read by batches: how many labels each has, found in the first look.
+
+What is refused of groups is said here, once, for rows in memory as well.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from misnomer.readers import columns
+from misnomer.sources import check_group_sizes
+from misnomer.table import Column
+
+_MOST = 1_000_000  # groups that are remembered
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Labels by group of some consecutive rows; it adds.
+
+    Attributes
+    ----------
+    rows : int
+        How many rows there are.
+    labels : Counter or None
+        How many labels each group has; None where groups are too many to remember.
+    stray : int
+        The first row that has a label but no group; -1 where there is none.
+
+    Examples
+    --------
+    >>> both = Groups(2, Counter(a=2)) + Groups(3, Counter(a=1, b=1), stray=1)
+    >>> both.rows, both.labels, both.stray
+    (5, Counter({'a': 3, 'b': 1}), 3)
+    """
+
+    rows: int
+    labels: Counter[Any] | None
+    stray: int = -1
+
+    def __add__(self, other: Groups) -> Groups:
+        labels = _joined(self.labels, other.labels)
+        after = self.rows + other.stray if other.stray >= 0 else -1
+        return Groups(self.rows + other.rows, labels, self.stray if self.stray >= 0 else after)
+
+
+def _joined(one: Counter[Any] | None, two: Counter[Any] | None) -> Counter[Any] | None:
+    if one is None or two is None:
+        return None
+    large, small = (one, two) if len(one) >= len(two) else (two, one)
+    total = large.copy()  # quick, however many there are
+    total.update(small)
+    return total if len(total) <= _MOST else None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts the labels of each group among some rows."""
+
+    label: str
+    group: str
+
+    def __call__(self, rows: pa.RecordBatch) -> Groups:
+        """Count them."""
+        kind = rows.schema.field(self.group).type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
+            raise ValueError(
+                f"the group column {self.group!r} holds {kind}: groups are strings or numbers"
+            )
+        said = pc.is_valid(_named(rows.column(self.label)))
+        group = _named(rows.column(self.group))
+        stray = np.asarray(pc.and_(said, pc.is_null(group)))
+        found = pc.value_counts(pc.drop_null(group.filter(said)))
+        names, counts = found.field(0).to_pylist(), found.field(1).to_pylist()
+        first = int(stray.argmax()) if stray.any() else -1
+        return Groups(len(stray), Counter(dict(zip(names, counts, strict=True))), first)
+
+
+def _named(values: Any) -> pa.Array:
+    return columns.plain(as_written(values))
+
+
+def as_written(values: Any) -> Any:
+    """Take a label or a group as it is written: a date is a name, too."""
+    return values.cast(pa.string()) if pa.types.is_temporal(values.type) else values
+
+
+def names_of(found: Groups, name: str) -> tuple[Any, ...]:
+    """Name the groups that have labels, sorted; refuse groups that can teach nothing."""
+    check_stray(found.stray, name)
+    if found.labels is None:
+        raise ValueError(
+            f"{name!r} holds over a million groups in {found.rows:,} rows: use a column with fewer "
+            "values"
+        )
+    check_group_sizes(np.fromiter(found.labels.values(), np.int64, len(found.labels)))
+    check_several(len(found.labels), name)
+    names = sorted(found.labels)
+    if all(isinstance(one, float) and one.is_integer() for one in names):
+        names = [int(one) for one in names]
+    return tuple(names)
+
+
+def codes_of(names: Sequence[Any], name: str, values: Any) -> NDArray[np.int32]:
+    """Number the group of each row, (n,); -1 where there is none.
+
+    Examples
+    --------
+    >>> codes_of(["a", "b"], "site", pa.array(["b", None, "a"])).tolist()
+    [1, -1, 0]
+    """
+    found = columns.codes(Column(name, "categorical", tuple(names)), as_written(values))
+    return np.where(found < len(names), found.astype(np.int64), -1).astype(np.int32)
+
+
+def check_stray(row: int, name: str) -> None:
+    """Refuse a row that has a label but no group; -1 is no row."""
+    if row >= 0:
+        raise ValueError(f"row {row} has a label but no group in {name!r}: name its group")
+
+
+def check_several(groups: int, name: str) -> None:
+    """Refuse a single group."""
+    if groups < 2:
+        raise ValueError(f"{name!r} holds one group only: leave it out, there is none to compare")
