@@ -220,3 +220,18 @@ def test_scores_and_bias_of_an_answer_add_up():
 
 
 _REST = ("share", "fitted", "reported", "posterior", "weights", "bias")
+
+
+def test_scores_that_know_next_to_nothing_do_not_call_half_of_all_labels_wrong(monkeypatch):
+    scores, given, _ = scored(noise="uniform")
+    share, channel = one_channel(scores, given)
+    nothing = np.random.default_rng(0).normal(size=scores.shape)
+    level = levels_of(nothing, 3)
+    clear = Margin("naive Bayes", 20.0, 6.0, 5.0, level)
+    monkeypatch.setattr(
+        "misnomer.solvers.difficulty.decided", lambda own, other, z, moved: (clear, "levels")
+    )
+    fit = examine(given, share, channel, scores, nothing, FOLDS)
+    assert fit.rates[-1] > 0.4  # the easiest rows: no such errors are what this is about
+    assert not fit.found
+    assert examine(given, share, channel, scores, nothing, FOLDS, assume=True).found

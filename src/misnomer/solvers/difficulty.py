@@ -36,6 +36,7 @@ _PRICE = 1.0  # nats per rate: the choice among levels and margins is paid for, 
 _NEEDED = 3.0  # standard errors by which a channel beats none
 _MOVED = 0.05  # share of the predictions that a bias may change
 _FEWEST = 60  # labeled rows
+_EASY = 0.25  # share of wrong labels among the easiest rows that is never "nearly right"
 
 
 def examine(
@@ -86,9 +87,16 @@ def examine(
     own, other = case.margin("pool"), case.margin("naive Bayes")
     z, moved = case.channel_z(), case.moved()
     best, reason = decided(own, other, z, moved)
-    enough = len(at) >= _FEWEST
-    reason = "assumed" if assume is True else reason if assume == "auto" and enough else ""
-    return case.answer(best, reason, z, moved)
+    if assume is True:
+        return case.answer(best, "assumed", z, moved)
+    if assume is False or len(at) < _FEWEST:
+        reason = ""
+    tried = [best, own] if reason == "levels" and own.clear and best is not own else [best]
+    for margin in tried if reason else ():
+        found = case.answer(margin, reason, z, moved)
+        if found.rates[-1] < max(case.wrong(), _EASY):
+            return found
+    return case.answer(best, "", z, moved)
 
 
 def decided(own: Margin, other: Margin, z: float, moved: float) -> tuple[Margin, str]:
@@ -155,6 +163,16 @@ class _Case:
         """Share of the rows whose likely class the bias changes."""
         differs = self.share.argmax(axis=1) != self.scores.argmax(axis=1)
         return float(self.weight @ differs / max(self.weight.sum(), 1e-300))
+
+    def wrong(self) -> float:
+        """Share of wrong labels by one channel for all rows.
+
+        Where errors strike hard rows, the easiest third has no more than that, or is nearly right.
+        """
+        y, weight = self.label[self.at], self.weight[self.at]
+        joint = self.share[self.at] * self.channel[y]
+        right = joint[np.arange(len(y)), y] / np.maximum(joint.sum(axis=1), 1e-300)
+        return float(1.0 - weight @ right / max(weight.sum(), 1e-300))
 
     def answer(self, margin: Margin, reason: str, z: float, moved: float) -> DifficultyFit:
         """Say what to predict with, and what that means for each level."""
