@@ -1,6 +1,5 @@
 """Several annotators on a real cluster: the answer of one process, whoever computes or dies."""
 
-import logging
 import os
 import signal
 import threading
@@ -22,7 +21,6 @@ from misnomer.audit.crowd_stream import audit_crowd
 from misnomer.audit.streamed_files import save_stream
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.engines.beside import Here
-from misnomer.engines.dask import Cluster
 from misnomer.engines.dask_beside import There
 from misnomer.solvers import sources_draws
 from misnomer.table import Batch
@@ -34,13 +32,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with Cluster(workers=2, memory="700MB") as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)

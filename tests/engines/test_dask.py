@@ -1,6 +1,5 @@
 """A real cluster of processes: the same answer, whoever computes it, dies or dawdles."""
 
-import logging
 import os
 import signal
 import threading
@@ -28,7 +27,7 @@ from misnomer.audit.streamed_files import save_stream
 from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.streaming import fit_rows
 from misnomer.classifiers.terms import understand
-from misnomer.engines.dask import Cluster, Kept
+from misnomer.engines.dask import Kept
 from misnomer.readers.files import read_table
 from misnomer.readers.scan import scan
 from misnomer.solvers import pool_large, pool_sample
@@ -41,13 +40,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with Cluster(workers=2, memory="700MB") as found:
-        yield found
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,7 +12,6 @@ import dask.bag as db
 import dask.dataframe as dd
 
 from misnomer import audit
-from misnomer.engines.dask import Cluster
 from misnomer.solvers import pool_large
 from tests.crowds import sites
 from tests.engines.test_groups import GROUPS, check_same, messy_sites, written
@@ -24,13 +21,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with Cluster(workers=2, memory="700MB") as found:
-        yield found
 
 
 def test_groups_of_a_dask_frame(cluster):

@@ -18,7 +18,7 @@ from misnomer.audit import load_audit
 from misnomer.audit.streamed_files import save_stream
 from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.crowd import CrowdNB
-from misnomer.classifiers.groups import Counted, Groups, names_of
+from misnomer.classifiers.groups import Counted, Groups, codes_of, names_of
 from misnomer.engines.stream import Stream, joined
 from misnomer.readers.scan import scan
 from misnomer.solvers import pool_large
@@ -278,3 +278,10 @@ def test_the_command_line_by_batches(tmp_path, whole):
                 "--skip-bad")  # fmt: skip
     assert known.exit_code == 0
     assert json.loads(known.stdout)["noise_matrix"]["value"][1][1] == pytest.approx(0.9)
+
+
+def test_minus_zero_and_zero_are_one_group():
+    group = pa.array([0.0, -0.0, 1.0, 1.0])
+    rows = pa.record_batch({"y": pa.array(["a", "b", "a", "b"]), "g": group})
+    assert Counted("y", "g")(rows).labels == {0.0: 2, 1.0: 2}
+    assert codes_of([0.0, 1.0], "g", group).tolist() == [0, 0, 1, 1]

@@ -1,6 +1,5 @@
 """The compiled kernels against their definition, on tables of every odd shape."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from scipy import sparse
 
 from misnomer.kernels import reference, using
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
+from tests.kernels.variants import VARIANTS, check_with
 
 compiled = pytest.importorskip(
     "misnomer.kernels.compiled", reason="the C++ kernels were not built", exc_type=ImportError
@@ -223,20 +223,9 @@ print(backend())
 """
 
 
-@pytest.mark.parametrize("variant", ["baseline", "avx2", "avx512"])
+@VARIANTS
 def test_every_instruction_set_gives_the_same_answer(variant):
-    from misnomer.kernels import _compiled
-
-    if variant not in _compiled.variants():
-        pytest.skip(f"this processor has no {variant}")
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK],
-        env={**os.environ, "MISNOMER_SIMD": variant, "PYTHONPATH": "."},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == variant
+    check_with(variant, CHECK)
 
 
 FOREVER = """

@@ -1,13 +1,10 @@
 """The kernels of single solvers against their definition."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from misnomer.kernels import reference
+from tests.kernels.variants import VARIANTS, check_with
 
 compiled = pytest.importorskip(
     "misnomer.kernels.compiled_solvers",
@@ -120,17 +117,6 @@ print(backend())
 """
 
 
-@pytest.mark.parametrize("variant", ["baseline", "avx2", "avx512"])
+@VARIANTS
 def test_every_instruction_set_gives_the_same_answer(variant):
-    from misnomer.kernels import _compiled
-
-    if variant not in _compiled.variants():
-        pytest.skip(f"this processor has no {variant}")
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK],
-        env={**os.environ, "MISNOMER_SIMD": variant, "PYTHONPATH": "."},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == variant
+    check_with(variant, CHECK)

@@ -1,15 +1,12 @@
 """Texts of which a coarse look decides most: the compiled pass against its definition."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from misnomer.kernels import reference, using
 from misnomer.kernels.blocks import Codes, Words
+from tests.kernels.variants import VARIANTS, check_with
 
 compiled = pytest.importorskip(
     "misnomer.kernels.compiled", reason="the C++ kernels were not built", exc_type=ImportError
@@ -118,17 +115,6 @@ print(backend())
 """
 
 
-@pytest.mark.parametrize("variant", ["baseline", "avx2", "avx512"])
+@VARIANTS
 def test_every_instruction_set_gives_the_same_answer(variant):
-    from misnomer.kernels import _compiled
-
-    if variant not in _compiled.variants():
-        pytest.skip(f"this processor has no {variant}")
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK],
-        env={**os.environ, "MISNOMER_SIMD": variant, "PYTHONPATH": "."},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == variant
+    check_with(variant, CHECK)

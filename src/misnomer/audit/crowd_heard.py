@@ -122,5 +122,7 @@ def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
         place = book.places(one.labels)
         parts.append((one.row + np.int32(start), one.annotator, place[one.label]))
         start += one.rows
+    if not start:
+        raise ValueError("the table has no rows")
     row, who, label = (joined(list(part)) for part in zip(*parts, strict=True))
     return from_codes(row, who, label, n_rows=start, annotators=np.array(names), labels=book.values)

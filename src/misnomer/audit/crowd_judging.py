@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import pairwise
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 from misnomer.audit.crowd_inputs import Gathered
 from misnomer.audit.crowd_rows import Reading
 from misnomer.audit.streamed import Collector
-from misnomer.audit.streamed_judging import RowsTo, lightened
+from misnomer.audit.streamed_judging import RowsTo, collected, lightened
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.readers.parts import spelled_out
 
@@ -63,31 +61,17 @@ def judged_there(
 
     Rows come here only where somebody asked for them, part after part.
     """
-    n, names, wanted = len(known.codes), said.rows.names, rows_to is not None
+    n, names = len(known.codes), said.rows.names
     starts, light = (np.cumsum(said.sizes) - said.sizes).tolist(), lightened(classifier)
 
-    def judge_part(item: tuple[Any, int, Known]) -> tuple[Collector, list[pa.Table]]:
+    def begin(item: tuple[Any, int, Known]) -> tuple[Collector, Iterator[pa.Table]]:
         part, start, own = item
         collector = Collector(light, n, start)
         read = part.batches(names, [] if reading.skip_bad else None)
-        tables = judged(read, reading, collector, own)
-        if wanted:
-            return collector, list(tables)
-        deque(tables, maxlen=0)
-        return collector, []
+        return collector, judged(read, reading, collector, own)
 
-    collectors: list[Collector] = []
-
-    def in_order() -> Iterator[pa.Table]:
-        items = list(zip(said.rows.parts, starts, known.parts(said.sizes), strict=True))
-        for own, tables in cluster.in_turn(judge_part, items):
-            collectors.append(own)
-            yield from tables
-
-    deque(in_order(), maxlen=0) if rows_to is None else rows_to(in_order())
-    total = reduce(add, collectors)
-    total.classifier = classifier
-    return total
+    items = list(zip(said.rows.parts, starts, known.parts(said.sizes), strict=True))
+    return collected(cluster, begin, items, rows_to, classifier)
 
 
 def judged(

@@ -104,71 +104,32 @@ def audit(
     from misnomer.audit.inputs import gather
 
     crowd = annotators is not None or long is not None
-    if crowd and is_large(data, memory, skip_bad, checkpoint, cluster):
-        from misnomer.audit.crowd_large import audit_crowd_large
-
-        return audit_crowd_large(
-            data,
-            label,
-            annotators=annotators,
-            long=long,
-            noise_groups=noise_groups,
-            text=text,
-            families=families,
-            ignore=ignore,
-            id=id,
-            trusted=trusted,
-            random_state=random_state,
-            classifier=classifier,
-            knowledge=knowledge,
-            memory=memory,
-            skip_bad=skip_bad,
-            checkpoint=checkpoint,
-            cluster=cluster,
-        )
-    if noise_groups is not None and not crowd and not (knowledge is None and classifier is None):
+    who: dict[str, Any] = {"annotators": annotators, "long": long}
+    how: dict[str, Any] = {
+        "memory": memory, "skip_bad": skip_bad, "checkpoint": checkpoint, "cluster": cluster,
+    }  # fmt: skip
+    said: dict[str, Any] = {
+        "text": text, "families": families, "ignore": ignore, "id": id, "trusted": trusted,
+        "random_state": random_state, "classifier": classifier, "noise_groups": noise_groups,
+        "knowledge": knowledge,
+    }  # fmt: skip
+    grouped = noise_groups is not None and not crowd
+    if grouped and not (knowledge is None and classifier is None):
         from misnomer.audit.known import refuse_large
 
-        refuse_large(data, memory, skip_bad, checkpoint, cluster)
-    elif not crowd and is_large(data, memory, skip_bad, checkpoint, cluster):
+        refuse_large(data, *how.values())
+    elif is_large(data, *how.values()):
+        if crowd:
+            from misnomer.audit.crowd_large import audit_crowd_large
+
+            return audit_crowd_large(data, label, **who, **said, **how)
         from misnomer.audit.large import audit_large
 
-        return audit_large(
-            data,
-            label,
-            text=text,
-            families=families,
-            ignore=ignore,
-            id=id,
-            trusted=trusted,
-            random_state=random_state,
-            classifier=classifier,
-            progress=progress,
-            memory=memory,
-            skip_bad=skip_bad,
-            checkpoint=checkpoint,
-            cluster=cluster,
-            noise_groups=noise_groups,
-            knowledge=knowledge,
-        )
-    if crowd or noise_groups is not None:
+        return audit_large(data, label, progress=progress, **said, **how)
+    if crowd or grouped:
         from misnomer.audit.several import audit_sources
 
-        return audit_sources(
-            data,
-            label,
-            annotators=annotators,
-            long=long,
-            noise_groups=noise_groups,
-            text=text,
-            families=families,
-            random_state=random_state,
-            classifier=classifier,
-            knowledge=knowledge,
-            ignore=ignore,
-            id=id,
-            trusted=trusted,
-        )
+        return audit_sources(data, label, **who, **said)
     started = perf_counter()
     inputs = gather(data, label, ignore=ignore, id=id, trusted=trusted)
     texts = [text] if isinstance(text, str) else list(text)

@@ -45,14 +45,35 @@ def judged_there(
 
     Rows come here only where somebody asked for them, part after part.
     """
-    n, names, wanted = sum(sizes), found.names, rows_to is not None
+    n, names = sum(sizes), found.names
     starts = (np.cumsum(sizes) - sizes).tolist()
     judge, light = classifier.fit_.details.get("judge"), lightened(classifier)
 
-    def judge_part(item: tuple[Any, int]) -> tuple[Collector, list[pa.Table]]:
+    def begin(item: tuple[Any, int]) -> tuple[Collector, Iterator[pa.Table]]:
         part, start = item
         own = Collector(light, n, start, len(terms.groups))
-        tables = judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
+        return own, judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
+
+    return collected(
+        cluster, begin, list(zip(found.parts, starts, strict=True)), rows_to, classifier
+    )
+
+
+def collected(
+    cluster: Any,
+    begin: Callable[[Any], tuple[Collector, Iterator[pa.Table]]],
+    items: list[Any],
+    rows_to: RowsTo | None,
+    classifier: NoisyLabelNB,
+) -> Collector:
+    """Go over parts where they are, and add up what their collectors have found.
+
+    ``begin`` makes the collector of a part, and the tables that fill it as they are read.
+    """
+    wanted = rows_to is not None
+
+    def go(item: Any) -> tuple[Collector, list[pa.Table]]:
+        own, tables = begin(item)
         if wanted:
             return own, list(tables)
         deque(tables, maxlen=0)
@@ -61,8 +82,7 @@ def judged_there(
     collectors: list[Collector] = []
 
     def in_order() -> Iterator[pa.Table]:
-        items = list(zip(found.parts, starts, strict=True))
-        for own, tables in cluster.in_turn(judge_part, items):
+        for own, tables in cluster.in_turn(go, items):
             collectors.append(own)
             yield from tables
 

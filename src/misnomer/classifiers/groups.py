@@ -85,7 +85,7 @@ class Counted:
 
 
 def _named(values: Any) -> pa.Array:
-    return columns.plain(as_written(values))
+    return columns.one_zero(columns.plain(as_written(values)))
 
 
 def as_written(values: Any) -> Any:

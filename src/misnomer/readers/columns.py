@@ -186,12 +186,25 @@ def codes(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:
     """Number the categories; a missing or unseen value gets the number after the last."""
     if pa.types.is_dictionary(values.type):
         return _by_dictionary(column, values)
-    values = plain(values)
-    known = pa.array(column.categories)
+    values = one_zero(plain(values))
+    known = one_zero(pa.array(column.categories))
     if values.type != known.type:
         values, known = _alike(values, known)
     found = pc.fill_null(pc.index_in(values, value_set=known, skip_nulls=True), len(known))
     return np.asarray(found.to_numpy(zero_copy_only=False), code_type(len(known)))
+
+
+def one_zero(values: Any) -> Any:
+    """Make zero of minus zero: they are equal, but not where values are looked up by their bits.
+
+    Examples
+    --------
+    >>> one_zero(pa.array([-0.0, 1.5])).to_pylist()
+    [0.0, 1.5]
+    """
+    if values.type not in (pa.float32(), pa.float64()):
+        return values
+    return pc.add(values, pa.scalar(0.0, values.type))
 
 
 def _by_dictionary(column: Column, values: Any) -> NDArray[np.unsignedinteger[Any]]:

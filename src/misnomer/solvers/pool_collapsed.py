@@ -18,8 +18,7 @@ from misnomer.kernels.reference import softmax
 from misnomer.model import weights_of
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import class_sums, less
-from misnomer.stats import Stats
+from misnomer.solvers.pool_scores import class_sums, less, virtual_of
 
 Array = NDArray[np.float64]
 
@@ -29,7 +28,7 @@ USUAL = Smoothing(cells=1.0, shrink=5.0, extra=1e-4, classes=1.0)
 _ROUNDS, _TOL = 40, 1e-3
 _PIECES, _FEWEST_PIECES = 10, 5
 _AT_MOST = 400_000  # weights of all pieces together, above which there are fewer pieces
-ON, OFF = 2.0, 1.0  # prior rows on and off the diagonal: an error rate is Beta(1, 2)
+_ON, _OFF = 2.0, 1.0  # prior rows on and off the diagonal: an error rate is Beta(1, 2)
 _CHANCE = 2.0  # nats that a choice among few gains by chance
 _CELLS = ("categorical", "bernoulli")
 _STRONGER = (8.0, 32.0, 128.0)  # virtual examples per column, toward the whole table
@@ -126,16 +125,14 @@ def log_channel(joint: Array) -> Array:
     >>> np.exp(log_channel(np.array([[6.0, 0.0], [1.0, 0.0]]))).round(2).tolist()
     [[0.8, 0.33], [0.2, 0.67]]
     """
-    right = np.diag(joint) + ON
-    wrong = joint.sum(axis=0) - np.diag(joint) + OFF
-    cells = joint + OFF / (len(joint) - 1)
-    np.fill_diagonal(cells, right)
-    return np.asarray(np.log(cells / (right + wrong)))
+    cells = with_prior(joint)
+    return np.asarray(np.log(cells / cells.sum(axis=0)))
 
 
-def virtual_of(rows: Rows, sums: Array, mass: Array) -> Array:
-    """Take the virtual examples of the counts of the classes, (K, S)."""
-    return rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), sums), np.eye(len(mass)))
+def with_prior(joint: Array) -> Array:
+    """Add prior rows to (given, true) weights: two are right, one is wrong anywhere, (K, K)."""
+    K = len(joint)
+    return np.asarray(joint + _OFF / (K - 1) + (_ON - _OFF / (K - 1)) * np.eye(K))
 
 
 def settled(rows: Rows, share: Array) -> tuple[Rows, Array]:

@@ -15,10 +15,9 @@ from scipy import sparse
 
 from misnomer.families import Categorical
 from misnomer.model import weights_of
-from misnomer.solvers.pool_collapsed import virtual_of
 from misnomer.solvers.pool_generative import evidence, owners
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import class_sums
+from misnomer.solvers.pool_scores import class_sums, virtual_of
 
 Array = NDArray[np.float64]
 

@@ -116,7 +116,7 @@ def without_each(
     total, mass = np.zeros_like(parts[0]), masses.sum(axis=0)
     for part in parts:
         total += part
-    virtual = _virtual(rows, total, mass)
+    virtual = virtual_of(rows, total, mass)
     for part in parts:
         _centered_weights(rows.schema, total, virtual, part, less=part)
     _centered_weights(rows.schema, total, virtual, total)
@@ -140,14 +140,15 @@ def naive_bayes(
     weights, bias : (1 + F, K, S) and (1 + F, K) arrays
         The first are those of all rows.
     """
-    virtual = _virtual(rows, total, mass)
+    virtual = virtual_of(rows, total, mass)
     weights = _beside((1 + len(others), *total.shape))
     for out, sums in zip(weights, (total, *others), strict=True):
         _centered_weights(rows.schema, sums, virtual, out)
     return weights, _log_prior(rows, mass, masses)
 
 
-def _virtual(rows: Rows, total: Array, mass: Array) -> Array:
+def virtual_of(rows: Rows, total: Array, mass: Array) -> Array:
+    """Take the virtual examples of the counts of the classes, (K, S)."""
     return rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), total), np.eye(len(mass)))
 
 

@@ -15,10 +15,10 @@ from scipy.special import digamma
 from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.dirichlet import LEAST
-from misnomer.solvers.pool_collapsed import OFF, ON, virtual_of
+from misnomer.solvers.pool_collapsed import with_prior
 from misnomer.solvers.pool_generative import begun, cross_fitted
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import Source, class_sums
+from misnomer.solvers.pool_scores import Source, class_sums, virtual_of
 from misnomer.table import Group
 
 Array = NDArray[np.float64]
@@ -91,8 +91,5 @@ def expected_weights(rows: Rows, sums: Array, virtual: Array) -> Array:
 
 def expected_channel(joint: Array) -> Array:
     """Compute E log P(given | true) of expected (given, true) weights, (K, K)."""
-    right = np.diag(joint) + ON
-    wrong = joint.sum(axis=0) - np.diag(joint) + OFF
-    cells = joint + OFF / (len(joint) - 1)
-    np.fill_diagonal(cells, right)
-    return np.asarray(digamma(cells) - digamma(right + wrong))
+    cells = with_prior(joint)
+    return np.asarray(digamma(cells) - digamma(cells.sum(axis=0)))
