@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from misnomer.kernels import softmax
 from misnomer.solvers.pool_lbfgs import minimise
-from misnomer.solvers.pool_twin import margin
+from misnomer.solvers.pool_scores import margin
 
 Array = NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from misnomer.solvers.difficulty import Assume
 from misnomer.solvers.difficulty_pool import look
 from misnomer.solvers.em import em
 from misnomer.solvers.pool_average import Average, average
-from misnomer.solvers.pool_candidates import Candidate, Field, Search
+from misnomer.solvers.pool_candidates import Field, Search
 from misnomer.solvers.pool_collapsed import USUAL
 from misnomer.solvers.pool_findings import Findings
 from misnomer.solvers.pool_intervals import LIKELY, intervals
@@ -132,7 +132,7 @@ class Pool:
         found, answer, judge = refit_all(
             thin, known.found, looked.fit, back, smoothing, refit=self.refit
         )
-        note(found.best)
+        note(found.best.objective)
         varied = known.varied
         if members is not None:
             varied = of_groups(task, varied, members, judge, found, answer)
@@ -150,9 +150,9 @@ class _History:
         self.values: list[float] = []
         self.task = task
 
-    def __call__(self, candidate: Candidate) -> None:
+    def __call__(self, objective: float) -> None:
         last = self.values[-1] if self.values else -np.inf
-        self.values.append(max(last, -candidate.objective))
+        self.values.append(max(last, -objective))
         if self.task.progress is not None:
             self.task.progress(len(self.values), self.values[-1])
 

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from misnomer.kernels import softmax
 from misnomer.solvers.pool_belief import INDEPENDENT, confirmed, independent, named_alike
 from misnomer.solvers.pool_channel import even
 from misnomer.solvers.pool_generative import dispersion, generative
 from misnomer.solvers.pool_objective import COSTS
+from misnomer.solvers.pool_paths import HOPELESS, Note, Paths
 from misnomer.solvers.pool_refit import refit
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import Source, out_of_fold
-from misnomer.solvers.pool_search import Pooled, Start, first_starts, kinds, posterior, search
-from misnomer.solvers.pool_twin import Basis, Twin, basis, cross_fit, unexplained, without_two
+from misnomer.solvers.pool_search import Pooled, first_starts, kinds, posterior, search
+from misnomer.solvers.pool_twin import Basis, Twin, basis, unexplained, without_two
 from misnomer.solvers.pool_variational import variational
 
 Array = NDArray[np.float64]
 UNTEMPERED = replace(COSTS, log_scale=0.0, scale_spread=0.4)
-Note = Callable[["Candidate"], None]
 
 _ROUNDS, _LATE_ROUNDS = 10, 3  # of a refit
-_DENSE_PENALTIES = (200.0, 50.0, 10.0, 2.0, 0.3)
-_SPARSE_PENALTIES = (10.0, 2.0, 0.3)
-_ALONE = 0.99  # a twin's part where dependent columns drown naive Bayes
 _HARDLY = 0.05  # what a dispersion may exceed one by without a difference
 _NEAR = 6.0  # nats of the labels that the joint likelihood may cost
-_HOPELESS = 4.0  # nats behind: such a candidate would have no weight
 _CHANCE_LEFT = 3.0  # standard errors of what the columns still know of the labels
 
 
@@ -102,7 +96,7 @@ class Search:
     penalties : tuple of float
         Of the twin, falling; empty chooses them by the table.
     note : callable
-        Told of every candidate.
+        Told the objective of every candidate.
     many : bool
         The rows are a sample of many, which will be counted again anyway.
     """
@@ -111,7 +105,7 @@ class Search:
     refit: bool = True
     variational: bool = True
     penalties: tuple[float, ...] = ()
-    note: Note = field(default=lambda candidate: None)
+    note: Note = field(default=lambda objective: None)
     many: bool = False
 
     def __call__(self, rows: Rows) -> Field:
@@ -133,7 +127,7 @@ class Search:
         return replace(found, candidates=(*found.candidates, *late))
 
     def _noted(self, candidate: Candidate) -> Candidate:
-        self.note(candidate)
+        self.note(candidate.objective)
         return candidate
 
     def _counted(self, rows: Rows) -> Field:
@@ -213,33 +207,13 @@ class Search:
         return self._noted(replace(one, pooled=end))
 
     def _twins(self, rows: Rows, found: Field, on: Basis) -> Field:
-        """Pool the scores with a twin of every penalty; once more with the best one's channel."""
+        """Pool the scores with twins of several channels and penalties."""
         first = found.counted
-        twins: list[Candidate] = []
-        hopeful = _hopeful(found)
-
-        def add(channel: Array, penalty: float, start: Twin | None, fresh: bool) -> Twin:
-            twin = cross_fit(rows, on, channel, penalty, first.source.scores, start)
-            begin: list[Start] = [(channel, first.pooled.scale)]
-            if fresh:
-                begin = [(end, first.pooled.scale) for end in (first.pooled.channel, even(K, 0.9))]
-            begin.append((begin[0][0], 1.0, _ALONE))
-            for free in hopeful:
-                end = search(rows, first.source.scores, twin.scores, begin, free=free)
-                twins.append(self._noted(Candidate(end, first.source, twin, f"twin {penalty:g}")))
-            return twin
-
-        K, twin = rows.classes, None
-        for penalty in self.penalties or _penalties(rows):
-            twin = add(first.pooled.channel, penalty, twin, True)
-            last = min(one.objective for one in twins[-len(hopeful) :])
-            if last > min(one.objective for one in twins) + _HOPELESS:
-                break
-        for channel in (even(K, 0.98), None):
-            best = min(twins, key=lambda one: one.objective)
-            assert best.twin is not None
-            known = best.pooled.channel if channel is None else channel
-            add(known, best.twin.penalty, best.twin, channel is not None)
+        kinds = _hopeful(found)
+        paths = Paths(rows, on, first.source, first.pooled, kinds, self.penalties, self.note)
+        twins = [
+            Candidate(end, first.source, twin, f"twin {twin.penalty:g}") for end, twin in paths()
+        ]
         return replace(found, candidates=(*found.candidates, *twins), on=on)
 
 
@@ -251,11 +225,7 @@ def _hopeful(found: Field) -> tuple[bool, ...]:
         )
         for free in kinds(found.rows.classes)
     }
-    return tuple(free for free in best if best[free] < min(best.values()) + _HOPELESS)
-
-
-def _penalties(rows: Rows) -> tuple[float, ...]:
-    return _SPARSE_PENALTIES if sparse.issparse(rows.stats) else _DENSE_PENALTIES
+    return tuple(free for free in best if best[free] < min(best.values()) + HOPELESS)
 
 
 def silent(rows: Rows) -> float:

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from misnomer.solvers.pool_collapsed import settled, shared_out
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import Source, centered, class_sums, naive_bayes, without_each
+from misnomer.solvers.pool_scores import Source, class_sums, naive_bayes, within_reach, without_each
 from misnomer.solvers.pool_words import only_words, variances_of_words
 from misnomer.table import Group
 
@@ -68,7 +68,7 @@ def cross_fitted(rows: Rows, share: Array, again: Callable[[Any], Array], name: 
     scores = np.empty_like(share)
     for place, part in enumerate(rows.folds):
         scores[part] = rows.stats[part] @ weights[place + 1].T + bias[place + 1]
-    return Source(centered(scores), weights[0], bias[0], name)
+    return Source(within_reach(scores), weights[0], bias[0], name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ from scipy.special import ndtr
 from misnomer.kernels import softmax
 from misnomer.solvers.difficulty_temper import tempered
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import Source
-from misnomer.solvers.pool_twin import margin
+from misnomer.solvers.pool_scores import Source, margin
 from misnomer.solvers.strata import paired
 
 Array = NDArray[np.float64]

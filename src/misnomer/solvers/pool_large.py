@@ -18,15 +18,16 @@ from misnomer.families.family import LOG_ZERO
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.conditional import Linear, fit_conditional
 from misnomer.solvers.difficulty_fit import DifficultyFit
-from misnomer.solvers.pool_average import Average, Parts, confident_joint, doubts, shift_of
+from misnomer.solvers.pool_average import Average, Parts, doubts, shift_of
 from misnomer.solvers.pool_candidates import Candidate, Field
+from misnomer.solvers.pool_confident import confident_joint
 from misnomer.solvers.pool_halves import Half
 from misnomer.solvers.pool_judge import FOLDS, Judge, folds_of
 from misnomer.solvers.pool_rows import Rows, labels
 from misnomer.solvers.pool_sample import drawn, taken
-from misnomer.solvers.pool_scores import Source, centered, without_each
+from misnomer.solvers.pool_scores import Source, centered, margin, within_reach, without_each
 from misnomer.solvers.pool_search import posterior, search
-from misnomer.solvers.pool_twin import Twin, margin
+from misnomer.solvers.pool_twin import Twin
 from misnomer.solvers.task import Task
 from misnomer.stats import Sums
 from misnomer.table import Batch
@@ -63,7 +64,7 @@ class Weights:
             some = batch.take(at)
             own = kernels.scores(some.blocks, self.table[1 + one], len(at))
             out[at] = own + self.bias[1 + one]
-        return centered(out)
+        return within_reach(out)
 
 
 def refit_all(

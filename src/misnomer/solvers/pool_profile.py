@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.solvers.pool_candidates import Candidate
-from misnomer.solvers.pool_intervals import rate_of, thinned
+from misnomer.solvers.pool_curvature import curvature
+from misnomer.solvers.pool_intervals import FLATTEST, rate_of, thinned
 from misnomer.solvers.pool_lbfgs import Function, minimise
 from misnomer.solvers.pool_objective import Problem
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_twin import margin
+from misnomer.solvers.pool_scores import margin
 
 Array = NDArray[np.float64]
 
@@ -21,6 +22,7 @@ _HARDLY = -4.0  # logit of an error rate
 _STIFF = 1e4  # nats per squared rate
 _ANY_SCALE = 5.0  # spread of log s
 ALIKE = 2.0  # nats
+_FAR = 20.0  # nats by the curvature; a walk gives up after eight
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,26 +70,43 @@ def profile(rows: Rows, best: Candidate, *, any_scale: bool = True) -> tuple[Pro
         task = replace(task, costs=replace(task.costs, scale_spread=_ANY_SCALE))
     middle, value = minimise(task, best.pooled.vector)
     here = _claimed(task, middle)
+    grid = _near(task, middle, here)
     found = [(rate_of(task, middle), value, middle)]
-    found += _chain(task, middle, [rate for rate in reversed(_GRID) if rate < here])
-    found += _chain(task, middle, [rate for rate in _GRID if rate > here])
+    found += _chain(task, middle, [rate for rate in reversed(grid) if rate < here])
+    found += _chain(task, middle, [rate for rate in grid if rate > here])
     if any_scale:
-        found += _chain(task, _softened(task, middle), list(_GRID))
+        found += _chain(task, _softened(task, middle), list(_GRID), value + _FAR)
     found.sort(key=lambda one: one[0])
     rates, values, vectors = zip(*found, strict=True)
     cost = np.array(values) - min(values)
     return task, Profile(np.array(rates), cost, tuple(vectors))
 
 
-def _chain(task: Problem, vector: Array, rates: list[float]) -> list[tuple[float, float, Array]]:
-    """Go along the rates, each from where the last one ended; give up where it costs too much."""
+def _chain(
+    task: Problem, vector: Array, rates: list[float], most: float = np.inf
+) -> list[tuple[float, float, Array]]:
+    """Go along the rates, each from where the last one ended; give up where it costs too much.
+
+    Too much is ``most`` at two rates, or eight nats more than at another one.
+    """
     found: list[tuple[float, float, Array]] = []
     for rate in rates:
         vector, _ = minimise(_pinned(task, rate), vector, max_iter=60)
         found.append((rate_of(task, vector), task(vector)[0], vector))
-        if found[-1][1] > min(value for _, value, _ in found) + 4.0 * ALIKE:
+        values = [value for _, value, _ in found]
+        if values[-1] > min(values) + 4.0 * ALIKE or (min(values) > most and len(values) > 1):
             break
     return found
+
+
+def _near(task: Problem, vector: Array, here: float) -> list[float]:
+    """Leave out rates that the curvature puts so far off that going there would tell nothing."""
+    point = task.read(vector)
+    curve, axes = np.linalg.eigh(curvature(task, point))
+    slope = np.zeros(len(curve))
+    slope[-task.classes :] = task.given * point.rates * (1.0 - point.rates)
+    variance = float(((slope @ axes) ** 2 / np.maximum(curve, FLATTEST)).sum())
+    return [rate for rate in _GRID if (rate - here) ** 2 < 2.0 * _FAR * variance]
 
 
 def _claimed(task: Problem, vector: Array) -> float:

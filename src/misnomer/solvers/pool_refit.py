@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from misnomer.kernels import softmax
 from misnomer.solvers.pool_objective import Point
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import Source, centered, class_sums, less, naive_bayes
+from misnomer.solvers.pool_scores import Source, class_sums, less, naive_bayes, within_reach
 from misnomer.solvers.pool_search import Pooled, posterior, search
 
 Array = NDArray[np.float64]
@@ -135,7 +135,7 @@ def chained(rows: Rows, shares: Array, chains: NDArray[np.intp]) -> tuple[Array,
             table = weights[:, place + 1].reshape(len(some) * K, -1)
             found = (rows.stats[fold] @ table.T).reshape(-1, len(some), K)
             scores[some, fold] = np.swapaxes(found, 0, 1) + bias[:, place + 1, None]
-    return centered(scores), weights[-1, 0], bias[-1, 0]
+    return within_reach(scores), weights[-1, 0], bias[-1, 0]
 
 
 def _side_by_side(rows: Rows, shares: Array, chains: NDArray[np.intp]) -> tuple[Array, Array]:

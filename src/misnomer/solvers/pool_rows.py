@@ -16,6 +16,7 @@ from misnomer.smoothing import Smoothing
 from misnomer.solvers.conditional_features import Features, measure
 from misnomer.solvers.pool_folds import deal, how_many, row_key
 from misnomer.solvers.task import Task
+from misnomer.stats import Stats
 from misnomer.table import Batch, Fold, Schema, joined_groups
 
 Array = NDArray[np.float64]
@@ -98,6 +99,22 @@ class Rows:
     def features(self) -> Features:
         """What the conditional twin sees of a row."""
         return measure(self.schema, [self.batch], alone)
+
+    @cached_property
+    def least(self) -> Array | None:
+        """What every variance is at least, in the place of its virtual examples, (S,)."""
+        kinds = {group.kind for group in self.schema.groups}
+        if "gaussian" not in kinds or self.stats is None:
+            return None
+        seen = np.asarray(self.weight @ self.stats)[None]
+        mass = np.full((1, 1), self.weight.sum())
+        virtual = self.smoothing.virtual(self.schema, Stats(mass, seen), np.ones((1, 1)))
+        out = np.zeros(self.schema.statistics)
+        for group in self.schema.groups:
+            if group.kind == "gaussian":
+                extra = np.array_split(np.arange(group.span.start, group.span.stop), 3)[1]
+                out[extra] = virtual[0, extra]
+        return out
 
     def without(self, fold: int) -> NDArray[np.intp]:
         """Positions of the rows outside a fold."""

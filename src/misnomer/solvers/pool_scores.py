@@ -19,6 +19,8 @@ from misnomer.table import Schema
 
 Array = NDArray[np.float64]
 
+_REACH = 1e3  # median margins
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -46,6 +48,29 @@ class Source:
 def centered(scores: Array) -> Array:
     """Take off the mean over the classes (the last axis)."""
     return scores - scores.mean(axis=-1, keepdims=True)
+
+
+def margin(scores: Array) -> float:
+    """Take the median distance of the best class from the second."""
+    top = np.partition(scores, -2, axis=-1)
+    return float(np.median(top[..., -1] - top[..., -2]))
+
+
+def within_reach(scores: Array) -> Array:
+    """Center; classes a thousand median margins behind the best are all equally impossible.
+
+    A value that its column never had may put a row billions of nats away, and what a search then
+    sees of the other rows is lost to rounding.
+
+    Examples
+    --------
+    >>> far = within_reach(np.array([[1.0, -1.0], [2.0, -2.0], [0.0, -1e22]]))
+    >>> far.tolist()
+    [[1.0, -1.0], [2.0, -2.0], [2000.0, -2000.0]]
+    """
+    behind = scores - scores.max(axis=-1, keepdims=True)
+    reach = _REACH * max(margin(behind), 1.0)
+    return centered(scores if behind.min(initial=0.0) >= -reach else np.maximum(behind, -reach))
 
 
 def class_sums(stats: Any, share: Array) -> Array:
@@ -81,7 +106,7 @@ def out_of_fold(rows: Rows, share: Array, name: str = "given") -> Source:
     scores = np.empty_like(share)
     for place, fold in enumerate(rows.folds):
         scores[fold] = scored(stats[place], weights[place + 1]) + bias[place + 1]
-    return Source(centered(scores), weights[0], bias[0], name)
+    return Source(within_reach(scores), weights[0], bias[0], name)
 
 
 def less(rows: Rows, total: Array, parts: Array) -> Array:
@@ -148,8 +173,13 @@ def naive_bayes(
 
 
 def virtual_of(rows: Rows, total: Array, mass: Array) -> Array:
-    """Take the virtual examples of the counts of the classes, (K, S)."""
-    return rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), total), np.eye(len(mass)))
+    """Take the virtual examples of the counts of the classes, (K, S).
+
+    The least variance of a column is that of all rows: few may be counted where rows are shared
+    out, and alike in a column.
+    """
+    found = rows.smoothing.virtual(rows.schema, Stats(np.diag(mass), total), np.eye(len(mass)))
+    return found if rows.least is None else np.maximum(found, rows.least)
 
 
 def _beside(shape: tuple[int, int, int]) -> Array:

@@ -17,7 +17,7 @@ from scipy import sparse
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.pool_lbfgs import minimise
 from misnomer.solvers.pool_rows import Matrix, Rows
-from misnomer.solvers.pool_scores import centered
+from misnomer.solvers.pool_scores import centered, margin
 
 Array = NDArray[np.float64]
 
@@ -196,9 +196,3 @@ def unexplained(rows: Rows, on: Basis, share: Array, channel: Array) -> float:
         return 0.0
     ratio = slope[seen] ** 2 / spread[seen]
     return float((ratio - 1.0).sum() / np.sqrt(2.0 * seen.sum()))
-
-
-def margin(scores: Array) -> float:
-    """Take the median distance of the best class from the second."""
-    top = np.partition(scores, -2, axis=1)
-    return float(np.median(top[:, -1] - top[:, -2]))
