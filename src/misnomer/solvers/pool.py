@@ -235,7 +235,8 @@ class _Asked:
 
     @cached_property
     def ends(self) -> dict[str, Any]:
-        near = intervals(self.found.rows, self.found.best)
+        found = self.found
+        near = intervals(found.rows, found.best, independent=found.believed)
         ends = near.found(self.rate, self.along[1].within(LIKELY))
         if self.case.difficulty.judges:
             n = self.found.rows.total

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from misnomer.kernels import softmax
 from misnomer.solvers.pool_belief import INDEPENDENT, confirmed, independent, named_alike
 from misnomer.solvers.pool_channel import even
-from misnomer.solvers.pool_generative import dispersion, generative
+from misnomer.solvers.pool_generative import Dispersion, dispersion, generative
 from misnomer.solvers.pool_objective import COSTS
 from misnomer.solvers.pool_paths import HOPELESS, Note, Paths
 from misnomer.solvers.pool_refit import refit
@@ -70,6 +70,8 @@ class Field:
         P(true | x, y) by the joint model, where it is believed.
     believed : bool
         Whether it was believed: then no other source competes.
+    spread : Dispersion or None
+        Of the columns within those shares, where it is known already.
     """
 
     rows: Rows
@@ -78,6 +80,7 @@ class Field:
     on: Basis | None = None
     shares: Array | None = None
     believed: bool = False
+    spread: Dispersion | None = None
 
     @property
     def best(self) -> Candidate:
@@ -173,7 +176,7 @@ class Search:
         spread = dispersion(rows, share)
         if spread.z > INDEPENDENT and spread.ratio > 1.0 + _HARDLY:
             return found
-        return replace(found, shares=share, believed=True)
+        return replace(found, shares=share, believed=True, spread=spread)
 
     def _joint(self, rows: Rows, found: Field) -> Field:
         """Believe the joint model alone where it fits its own columns; else let it compete."""

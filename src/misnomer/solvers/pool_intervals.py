@@ -2,7 +2,8 @@
 
 The objective is taken for quadratic at its minimum (Laplace); draws from that are weighed by the
 true objective. A flat direction is as wide as the priors let it be. The splits of the errors, where
-they are free, are drawn from their Dirichlet distributions given all else.
+they are free, are drawn from their Dirichlet distributions given all else. Columns that repeat each
+other say less than the objective believes: then the ends are twice as far.
 """
 
 from __future__ import annotations
@@ -29,17 +30,22 @@ LIKELY = 1.353  # nats: half of what chi-squared with one degree of freedom exce
 _DRAWS = 200
 FLATTEST = 0.05  # curvature
 _WIDER = 1.2  # of matrix and class shares, set by simulation
+_REPEATING = 2.0  # of everything, where columns are dependent: set by two splits of real tables
 _MOST, _FEWEST = 20_000, 5_000  # rows that a draw looks at
 _CELLS = 100_000  # rows times classes that it looks at, between these bounds
 
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Ends of the error rate, the matrix and the class shares."""
+    """Ends of the error rate, the matrix and the class shares.
+
+    Those of the rate go ``reach`` times as far from the estimate, which draws do not know.
+    """
 
     rate: tuple[float, float]
     matrix: tuple[Array, Array]
     shares: tuple[Array, Array]
+    reach: float = 1.0
 
     def found(self, rate: float, valley: tuple[float, float]) -> dict[str, Any]:
         """Say them as an audit expects them.
@@ -48,15 +54,18 @@ class Intervals:
         draws about one explanation know nothing of the others.
         """
         low, high = min(self.rate[0], rate, valley[0]), max(self.rate[1], rate, valley[1])
+        low, high = rate - self.reach * (rate - low), rate + self.reach * (high - rate)
         return {
-            "error_rate": Estimate(rate, low, high, CONFIDENCE),
+            "error_rate": Estimate(rate, max(low, 0.0), min(high, 1.0), CONFIDENCE),
             "noise_matrix": self.matrix,
             "class_prior": self.shares,
         }
 
 
-def intervals(rows: Rows, best: Candidate, *, seed: int = 0) -> Intervals:
+def intervals(rows: Rows, best: Candidate, *, independent: bool = True, seed: int = 0) -> Intervals:
     """Draw parameters about the best explanation and take weighted quantiles."""
+    reach = 1.0 if independent else _REPEATING
+    wider = max(reach, _WIDER)
     task = _loosened(thinned(rows, best))
     rng = np.random.default_rng(seed)
     middle = best.pooled.vector
@@ -71,11 +80,10 @@ def intervals(rows: Rows, best: Candidate, *, seed: int = 0) -> Intervals:
     weight = _weights(height + 0.5 * (normal**2).sum(axis=1))
     wrong, own = _chance(task, middle)
     rate = rate[:, None] + wrong * rng.standard_normal((_DRAWS, 1))
-    shares = _widened(shares, weight) + own * rng.standard_normal(shares.shape)
+    shares = _widened(shares, weight, wider) + own * rng.standard_normal(shares.shape)
     low, high = _ends(rate, weight)
-    return Intervals(
-        (low[0], high[0]), _ends(_widened(matrix, weight), weight), _ends(shares, weight)
-    )
+    wide = _ends(_widened(matrix, weight, wider), weight)
+    return Intervals((low[0], high[0]), wide, _ends(shares, weight), reach)
 
 
 def _ends(values: Array, weight: Array) -> tuple[Array, Array]:
@@ -88,10 +96,10 @@ def _loosened(task: Problem) -> Problem:
     return replace(task, costs=replace(task.costs, bias=min(task.costs.bias, COSTS.bias)))
 
 
-def _widened(values: Array, weight: Array) -> Array:
+def _widened(values: Array, weight: Array, factor: float) -> Array:
     """Move draws away from their mean: the weights of t(x) are estimates, too."""
     middle = np.tensordot(weight, values, 1)
-    return np.asarray(middle + _WIDER * (values - middle))
+    return np.asarray(middle + factor * (values - middle))
 
 
 def thinned(rows: Rows, best: Candidate) -> Problem:

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from misnomer.kernels import softmax
 from misnomer.solvers.pool_objective import Point
 from misnomer.solvers.pool_rows import Rows
-from misnomer.solvers.pool_scores import Source, class_sums, less, naive_bayes, within_reach
+from misnomer.solvers.pool_scores import (
+    Source,
+    class_sums,
+    less,
+    naive_bayes,
+    out_of_fold,
+    within_reach,
+)
 from misnomer.solvers.pool_search import Pooled, posterior, search
 
 Array = NDArray[np.float64]
@@ -125,6 +132,9 @@ def chained(rows: Rows, shares: Array, chains: NDArray[np.intp]) -> tuple[Array,
         Of the chain of all rows.
     """
     count, _, K = shares.shape
+    if count == 1:
+        one = out_of_fold(rows, shares[0])
+        return one.scores[None], one.weights, one.bias
     wide = len(rows.folds) * K * rows.stats.shape[1]
     step = max(1, _AT_ONCE // wide)
     scores = np.empty(shares.shape)

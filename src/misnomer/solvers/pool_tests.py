@@ -12,7 +12,7 @@ from scipy import sparse
 from misnomer.families import Gaussian
 from misnomer.model import weights_of
 from misnomer.solvers.pool_average import Average
-from misnomer.solvers.pool_generative import dispersion, evidence, names_of, owners
+from misnomer.solvers.pool_generative import Dispersion, dispersion, evidence, names_of, owners
 from misnomer.solvers.pool_rows import Rows
 from misnomer.solvers.pool_scores import class_sums, out_of_fold
 from misnomer.solvers.pool_words import only_words, told_apart
@@ -62,8 +62,10 @@ def _likelihood_ratio(sums: Array, mass: Array) -> tuple[Array, Array]:
     return gain, np.where(varied, len(mass) - 1.0, 0.0)
 
 
-def repeating(rows: Rows, share: Array) -> tuple[float, float, list[tuple[str, str, float]]]:
-    """Measure how far columns repeat each other within the classes.
+def repeating(
+    rows: Rows, share: Array, spread: Dispersion | None = None
+) -> tuple[float, float, list[tuple[str, str, float]]]:
+    """Measure how far columns repeat each other within the classes, unless that is known already.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def repeating(rows: Rows, share: Array) -> tuple[float, float, list[tuple[str, s
     pairs : list of (str, str, float)
         The pairs that repeat each other most, and the correlation of what they say.
     """
-    spread = dispersion(rows, share)
+    spread = spread or dispersion(rows, share)
     if owners(rows).max(initial=-1) < 1 or spread.ratio <= 1.0:
         return spread.ratio, spread.z, []
     return spread.ratio, spread.z, _pairs(rows, share)

@@ -70,7 +70,7 @@ def verdict(case: Case, along: Along, rate: Estimate) -> Verdict:
 def _tests(case: Case, along: Profile) -> dict[str, Any]:
     found, answer, rows = case.found, case.answer, case.found.rows
     shares = answer.posterior if found.shares is None else found.shares
-    ratio, z, pairs = repeating(rows, shares)
+    ratio, z, pairs = repeating(rows, shares, found.spread)
     low, high = along.valley
     near = [one for one in found.candidates if one.objective < found.best.objective + 2.0]
     rates = [_expected(rows, one) for one in near]
