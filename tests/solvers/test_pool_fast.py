@@ -1,16 +1,18 @@
 """Short cuts of the pool for many rows: each gives what the long way gives."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from misnomer.solvers import pool_search
+from misnomer.solvers import pool_intervals, pool_search
+from misnomer.solvers.pool_candidates import Candidate
 from misnomer.solvers.pool_intervals import thinned
 from misnomer.solvers.pool_judge import Dealt, Judge, dealt, folds_of
-from misnomer.solvers.pool_scores import class_sums, less, naive_bayes, without_each
+from misnomer.solvers.pool_objective import Problem
+from misnomer.solvers.pool_profile import profile
+from misnomer.solvers.pool_scores import class_sums, less, naive_bayes, out_of_fold, without_each
 from misnomer.solvers.pool_search import first_starts, search
 from misnomer.table import Batch
 from tests.solvers.pooled import clouds, rows_of, task_of
@@ -87,27 +89,33 @@ def test_of_few_rows_every_start_counts(monkeypatch):
     assert len(descents(monkeypatch, 500)[1]) == 4
 
 
-@pytest.mark.parametrize(("classes", "most"), [(2, 20_000), (20, 5_000), (100, 5_000)])
-def test_a_draw_looks_at_fewer_rows_of_more_classes(monkeypatch, classes, most):
-    from misnomer.solvers import pool_intervals
-    from misnomer.solvers.pool_objective import Problem
-
+@pytest.mark.parametrize(("classes", "most"), [(2, 20_000), (20, 2_000), (100, 2_000)])
+def test_a_draw_looks_at_fewer_rows_of_more_classes(classes, most):
     n = 40_000
-    label = np.arange(n) % classes
-    task = Problem(
-        np.zeros((n, classes)),
-        None,
-        np.eye(classes)[label],
-        np.ones(n),
-        None,
-        np.ones(classes),
-        False,
-    )
-    monkeypatch.setattr(pool_intervals, "problem", lambda *args, **kwargs: task)
-    end = SimpleNamespace(free=False, costs=None)
-    best = SimpleNamespace(twin=None, source=SimpleNamespace(scores=None), pooled=end)
-    thin = thinned(None, best)
+    hard = np.eye(classes)[np.arange(n) % classes]
+    scores, even = np.zeros((n, classes)), np.ones(classes)
+    thin = thinned(Problem(scores, None, hard, np.ones(n), None, even, False))
     assert len(thin.weight) == most and thin.weight.sum() == n
+
+
+def test_few_rows_stand_for_all_in_intervals_and_along_the_rate(monkeypatch):
+    """What one row in eight says of the ends is what all say, wherever its own errors lie."""
+    X, given, _ = clouds(8000, K=4)
+    rows = rows_of(X, given, 4)
+    source = out_of_fold(rows, rows.hard * rows.weight[:, None])
+    end = search(rows, source.scores, None, first_starts(4), free=False)
+    best = Candidate(end, source, None, "given")
+    whole, along = pool_intervals.intervals(rows, best), profile(rows, best)[1]
+    monkeypatch.setattr(pool_intervals, "_CELLS", 0)
+    monkeypatch.setattr(pool_intervals, "_FEWEST", 1000)
+    few, shorter = pool_intervals.intervals(rows, best), profile(rows, best)[1]
+    width = whole.rate[1] - whole.rate[0]
+    assert few.rate == pytest.approx(whole.rate, abs=0.25 * width)
+    width = whole.shares[1] - whole.shares[0]
+    assert (np.abs(few.shares[0] - whole.shares[0]) < 0.35 * width).all()
+    assert (np.abs(few.shares[1] - whole.shares[1]) < 0.35 * width).all()
+    middle = [one.rates[one.cost.argmin()] for one in (along, shorter)]
+    assert middle[0] == pytest.approx(middle[1], abs=0.002)
 
 
 def test_labeled_rows_are_counted_as_by_their_sums():

@@ -31,8 +31,8 @@ _DRAWS = 200
 FLATTEST = 0.05  # curvature
 _WIDER = 1.2  # of matrix and class shares, set by simulation
 _REPEATING = 2.0  # of everything, where columns are dependent: set by two splits of real tables
-_MOST, _FEWEST = 20_000, 5_000  # rows that a draw looks at
-_CELLS = 100_000  # rows times classes that it looks at, between these bounds
+_FEWEST = 2_000  # rows that a draw looks at
+_CELLS = 40_000  # rows times classes that it looks at, if that is more
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,8 @@ def intervals(rows: Rows, best: Candidate, *, independent: bool = True, seed: in
     """Draw parameters about the best explanation and take weighted quantiles."""
     reach = 1.0 if independent else _REPEATING
     wider = max(reach, _WIDER)
-    task = _loosened(thinned(rows, best))
+    whole = _loosened(set_up(rows, best))
+    task = thinned(whole)
     rng = np.random.default_rng(seed)
     middle = best.pooled.vector
     curve, axes = np.linalg.eigh(curvature(task, task.read(middle)))
@@ -77,10 +78,12 @@ def intervals(rows: Rows, best: Candidate, *, independent: bool = True, seed: in
     vectors[:, :size] += steps
     drawn = [_quantities(task, task.read(vector), rng) for vector in vectors]
     height, rate, matrix, shares = (np.stack(part) for part in zip(*drawn, strict=True))
-    weight = _weights(height + 0.5 * (normal**2).sum(axis=1))
-    wrong, own = _chance(task, middle)
-    rate = rate[:, None] + wrong * rng.standard_normal((_DRAWS, 1))
-    shares = _widened(shares, weight, wider) + own * rng.standard_normal(shares.shape)
+    level = steps @ _tilt(whole, task, middle)[:size]
+    weight = _weights(height + level + 0.5 * (normal**2).sum(axis=1))
+    wrong, own = _chance(whole, middle)
+    off, away = _left_out(whole, task, middle)
+    rate = rate[:, None] + off + wrong * rng.standard_normal((_DRAWS, 1))
+    shares = _widened(shares, weight, wider) + away + own * rng.standard_normal(shares.shape)
     low, high = _ends(rate, weight)
     wide = _ends(_widened(matrix, weight, wider), weight)
     return Intervals((low[0], high[0]), wide, _ends(shares, weight), reach)
@@ -102,24 +105,44 @@ def _widened(values: Array, weight: Array, factor: float) -> Array:
     return np.asarray(middle + factor * (values - middle))
 
 
-def thinned(rows: Rows, best: Candidate) -> Problem:
-    """Set up the problem of a candidate; of many rows, every m-th stands for m."""
+def set_up(rows: Rows, best: Candidate) -> Problem:
+    """Set up the problem that a candidate solves."""
     twin = None if best.twin is None else best.twin.scores
     end = best.pooled
-    task = problem(rows, best.source.scores, twin, free=end.free, costs=end.costs)
-    most = min(_MOST, max(_FEWEST, _CELLS // task.classes))
-    step = -(-len(task.weight) // most)
+    return problem(rows, best.source.scores, twin, free=end.free, costs=end.costs)
+
+
+def thinned(whole: Problem) -> Problem:
+    """Of many rows, let every m-th stand for m."""
+    most = max(_FEWEST, _CELLS // whole.classes)
+    step = -(-len(whole.weight) // most)
     if step == 1:
-        return task
+        return whole
     cut = slice(None, None, step)
     return replace(
-        task,
-        scores=task.scores[cut],
-        contrast=None if task.contrast is None else task.contrast[cut],
-        hard=task.hard[cut],
-        weight=task.weight[cut] * step,
-        trusted=None if task.trusted is None else task.trusted[cut],
+        whole,
+        scores=whole.scores[cut],
+        contrast=None if whole.contrast is None else whole.contrast[cut],
+        hard=whole.hard[cut],
+        weight=whole.weight[cut] * step,
+        trusted=None if whole.trusted is None else whole.trusted[cut],
     )
+
+
+def _tilt(whole: Problem, task: Problem, middle: Array) -> Array:
+    """Compute the slope that a few rows have at the middle and all rows have not."""
+    if whole is task:
+        return np.zeros_like(middle)
+    return task(middle)[1] - whole(middle)[1]
+
+
+def _left_out(whole: Problem, task: Problem, middle: Array) -> tuple[float, Array]:
+    """Compute by how much the rate and the shares of all rows differ from those of a few."""
+    if whole is task:
+        return 0.0, np.zeros(task.classes)
+    every, some = whole.matched(whole.read(middle)).joint, task.matched(task.read(middle)).joint
+    shares = every.sum(axis=0) / whole.weight.sum() - some.sum(axis=0) / task.weight.sum()
+    return _wrong(whole, every) - _wrong(task, some), shares
 
 
 def _weights(height: Array) -> Array:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from misnomer.solvers.pool_candidates import Candidate
 from misnomer.solvers.pool_curvature import curvature
-from misnomer.solvers.pool_intervals import FLATTEST, rate_of, thinned
+from misnomer.solvers.pool_intervals import FLATTEST, rate_of, set_up, thinned
 from misnomer.solvers.pool_lbfgs import Function, minimise
 from misnomer.solvers.pool_objective import Problem
 from misnomer.solvers.pool_rows import Rows
@@ -65,7 +65,9 @@ def profile(rows: Rows, best: Candidate, *, any_scale: bool = True) -> tuple[Pro
         Assume nothing of the scale: where only that assumption separates wrong labels from rows
         that are hard to tell, the data do not. Otherwise independent columns say it: about one.
     """
-    task = thinned(rows, best)
+    whole = set_up(rows, best)
+    task = thinned(whole)
+    off = _left_out(whole, task, best.pooled.vector)
     if any_scale:
         task = replace(task, costs=replace(task.costs, scale_spread=_ANY_SCALE))
     middle, value = minimise(task, best.pooled.vector)
@@ -79,7 +81,7 @@ def profile(rows: Rows, best: Candidate, *, any_scale: bool = True) -> tuple[Pro
     found.sort(key=lambda one: one[0])
     rates, values, vectors = zip(*found, strict=True)
     cost = np.array(values) - min(values)
-    return task, Profile(np.array(rates), cost, tuple(vectors))
+    return task, Profile(np.clip(np.array(rates) + off, 0.0, 1.0), cost, tuple(vectors))
 
 
 def _chain(
@@ -97,6 +99,13 @@ def _chain(
         if values[-1] > min(values) + 4.0 * ALIKE or (min(values) > most and len(values) > 1):
             break
     return found
+
+
+def _left_out(whole: Problem, task: Problem, vector: Array) -> float:
+    """Compute by how much the error rate of all rows differs from that of a few."""
+    if whole is task:
+        return 0.0
+    return rate_of(whole, vector) - rate_of(task, minimise(task, vector)[0])
 
 
 def _near(task: Problem, vector: Array, here: float) -> list[float]:
