@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 _CONFIRMED = 3.0  # nats by which the columns must explain the labels
 _LOST, _WIDE = 0.20, 0.10  # width of the valley of error rates
+_CLOSE = 0.02  # ends that need a decimal
 _APART = 0.10  # error rates of explanations that are about as good
 _SEEN = 3.0  # standard errors
 _FEW = 10.0  # rows of a class
@@ -134,11 +135,23 @@ def _reasons(t: dict[str, Any]) -> tuple[list[str], list[str], list[str]]:
     doubtful += _doubts(t)
     if not lost and not doubtful:
         fine.append(
-            f"Only error rates from {low:.0%} to {high:.0%} explain the labels well, if errors "
+            f"Only error rates from {_span(*t['interval'])} explain the labels well, if errors "
             "strike rows of a class alike; errors on borderline rows only would not show."
         )
     fine.append(_dependence(t))
     return lost, doubtful, fine
+
+
+def _span(low: float, high: float) -> str:
+    """Say two rates, with a decimal where they are near each other.
+
+    Examples
+    --------
+    >>> _span(0.04, 0.13), _span(0.187, 0.193)
+    ('4% to 13%', '18.7% to 19.3%')
+    """
+    digits = 1 if high - low < _CLOSE else 0
+    return f"{low:.{digits}%} to {high:.{digits}%}"
 
 
 def _doubts(t: dict[str, Any]) -> list[str]:
