@@ -5,10 +5,12 @@ from sklearn.datasets import load_digits
 
 from misnomer import NoisyLabelNB
 from misnomer.simulate import make_noisy_labels, pair_noise
+from misnomer.solvers.pool_channel import even
 from misnomer.solvers.pool_refit import refit
 from misnomer.solvers.pool_scores import out_of_fold
 from misnomer.solvers.pool_search import first_starts, problem, search
-from tests.solvers.pooled import rows_of
+from misnomer.solvers.pool_twin import basis, cross_fit
+from tests.solvers.pooled import clouds, rows_of
 
 
 def digits(seed: int, n: int = 1200):
@@ -53,3 +55,11 @@ def test_variances_have_a_floor_where_few_rows_count():
     weights = out_of_fold(rows, share).weights
     assert np.isfinite(weights).all()
     assert np.abs(weights).max() < 1e12
+
+
+def test_scores_that_tell_nothing_leave_a_twin_its_own_units():
+    X, given, _ = clouds(90)
+    rows = rows_of(X, given, 3)
+    twin = cross_fit(rows, basis(rows), even(3, 0.98), 10.0, np.zeros((90, 3)))
+    assert twin.factor == 1.0
+    assert np.abs(twin.scores).max() > 0.0

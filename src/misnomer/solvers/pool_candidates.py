@@ -212,8 +212,8 @@ class Search:
     def _twins(self, rows: Rows, found: Field, on: Basis) -> Field:
         """Pool the scores with twins of several channels and penalties."""
         first = found.counted
-        kinds = _hopeful(found)
-        paths = Paths(rows, on, first.source, first.pooled, kinds, self.penalties, self.note)
+        hopeful = _hopeful(found)
+        paths = Paths(rows, on, first.source, first.pooled, hopeful, self.penalties, self.note)
         twins = [
             Candidate(end, first.source, twin, f"twin {twin.penalty:g}") for end, twin in paths()
         ]

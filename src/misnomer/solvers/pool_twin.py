@@ -120,7 +120,8 @@ def cross_fit(
         found.append(fitted)
     scores = centered(scores)
     own = margin(scores)
-    factor = margin(like) / own if own > 0 else 1.0
+    units = margin(like)
+    factor = units / own if own > 0 and units > 0 else 1.0
     return Twin(scores * factor, penalty, channel, factor, tuple(found))
 
 
