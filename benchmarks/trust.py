@@ -138,6 +138,7 @@ def levels(rows):
     """What the verdicts are worth: errors of the rate and coverage of its 90 % interval."""
     ours = rows[(rows["method"] == OURS) & (rows["level"] != "")]
     by = ours.groupby("level")
+    alike = ours[ours["noise"] != "boundary"].groupby("level")["covered"]
     out = pd.DataFrame(
         {
             "runs": by.size(),
@@ -145,6 +146,7 @@ def levels(rows):
             "on boundary noise": by["noise"].agg(lambda noise: int((noise == "boundary").sum())),
             "rate error, points": by["rate error"].mean(),
             "interval holds the rate, %": 100 * by["covered"].agg(lambda held: held.mean()),
+            "without boundary noise, %": 100 * alike.agg(lambda held: held.mean()),
             "AP": by["AP"].mean(),
         }
     )

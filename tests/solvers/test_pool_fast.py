@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from misnomer.solvers import pool_intervals, pool_search
+from misnomer.solvers.pool import Pool
 from misnomer.solvers.pool_candidates import Candidate
 from misnomer.solvers.pool_intervals import thinned
 from misnomer.solvers.pool_judge import Dealt, Judge, dealt, folds_of
@@ -125,3 +127,17 @@ def test_labeled_rows_are_counted_as_by_their_sums():
     task = replace(task, batches=[replace(task.batches[0], given=codes)])
     assert task.labeled == pytest.approx(task.by_label.rows)
     assert isinstance(task.batches[0], Batch)
+
+
+def threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
+def test_the_pool_uses_one_core():
+    """Its products are small: on a busy machine threads would wait for each other."""
+    inside = []
+    with threadpool_limits(2, user_api="blas"):
+        Pool()(task_of(*clouds(120)[:2], 3, progress=lambda *_: inside.extend(threads())))
+        if max(threads()) == 1:
+            pytest.skip("this BLAS has one thread")
+    assert set(inside) == {1}

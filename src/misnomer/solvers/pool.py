@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
@@ -86,6 +87,10 @@ class Pool:
 
     def __call__(self, task: Task) -> Fit:
         """Find the model."""
+        with threadpool_limits(1, user_api="blas"):  # small products: threads only wait
+            return self._found(task)
+
+    def _found(self, task: Task) -> Fit:
         if isinstance(task.batches, list):
             task = replace(task, batches=list(numbered(task.batches)))
         task, members = numbered_groups(task, self.groups)
