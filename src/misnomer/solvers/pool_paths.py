@@ -65,10 +65,16 @@ class Paths:
 
     def __call__(self) -> Found:
         """Go all ways, and on from where the best of each has ended."""
-        found = self._on(self._by_counts())
-        if self.rows.classes > 2:  # two classes leave one valley or two, which the counts find
-            found += self._on(self._falling(self._sure))
-        return found
+        counted = self._by_counts()
+        found = self._on(counted)
+        if self.rows.classes == 2:  # one valley or two, which the counts find
+            return found
+        best, twin = min(counted, key=_value)
+        sure = self._sure(twin.penalty)
+        tried = self._begun(sure, sure.channel)
+        if min(map(_value, tried)) > best.objective - _GAIN:
+            return found + tried  # the same valley, or a worse one
+        return found + self._on(tried + self._falling(self._sure))
 
     def _by_counts(self) -> Found:
         """Begin at the channel of the counts; once more where labels are taken as they are."""
@@ -77,7 +83,7 @@ class Paths:
         best = min(found, key=_value)[1]
         return found + self._begun(self._plain(best.penalty, best), channel)
 
-    def _sure(self, penalty: float, _: Twin | None) -> Twin:
+    def _sure(self, penalty: float, _: Twin | None = None) -> Twin:
         """Begin at the channel that rows count out whose class a plain twin is sure of."""
         plain = self._plain(penalty, None)
         chance = softmax(plain.scores / plain.factor)[0] @ plain.channel.T
