@@ -1,5 +1,6 @@
 """What keeps the pool from believing too much: strict refits, tests of belief, naive Bayes."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from misnomer import NoisyLabelNB
 from misnomer.classifiers.papers import VBNB
+from misnomer.simulate import make_noisy_labels, uniform_noise
 from misnomer.solvers.pool_average import average
 from misnomer.solvers.pool_belief import confirmed, independent, named_alike
 from misnomer.solvers.pool_candidates import Search
@@ -178,3 +180,16 @@ def test_where_the_joint_model_is_believed_nothing_leans():
 def test_quantiles_leave_a_twentieth_on_each_side():
     low, high = quantiles(np.arange(1000.0)[:, None], np.full(1000, 0.001))
     assert (low.item(), high.item()) == (50.0, 950.0)
+
+
+def test_columns_that_are_independent_anyway_hold_no_clusters():
+    """A balance, every combination of whose weights and distances occurs once."""
+    X = np.array(list(itertools.product(range(5), repeat=4)))
+    left, right = (1 + X[:, :2]).prod(axis=1), (1 + X[:, 2:]).prod(axis=1)
+    true = np.sign(left - right) + 1
+    at = np.random.default_rng(1).permutation(len(true))[:437]
+    given = make_noisy_labels(true[at], uniform_noise(3, 0.4), random_state=1)
+    rows = rows_of(X[at].astype(str).astype(object), given, 3)
+    found = Search()(rows)
+    assert not found.believed
+    assert pairs_z(rows, 0.5 * rows.hard + 1 / 6, together=True) < 0.0

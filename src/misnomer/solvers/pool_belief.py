@@ -2,8 +2,8 @@
 
 Where the columns really are independent given the class, the joint model knows more than the labels
 do. Clusters that pass are as good as classes: within them columns vary, alone and in pairs, as
-independent columns would; they bear the names of their classes; and labels that had no part in
-them agree with them.
+independent columns would, and without them they do not; they bear the names of their classes; and
+labels that had no part in them agree with them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ _CONFIRMED = 0.68  # two-sided: a standard error
 
 
 def independent(rows: Rows, share: Array) -> bool:
-    """Tell whether columns vary within clusters, alone and in pairs, as independent ones would."""
-    alike = abs(dispersion(rows, share).z) < INDEPENDENT
-    return alike and pairs_z(rows, share) < INDEPENDENT
+    """Tell whether columns vary within clusters, alone and in pairs, as independent ones would.
+
+    Over all rows they must not: columns that are independent anyway hold no clusters, and what
+    they make of the labels is no more than the labels say.
+    """
+    if abs(dispersion(rows, share).z) >= INDEPENDENT:
+        return False
+    return pairs_z(rows, share) < INDEPENDENT < pairs_z(rows, share, together=True)
 
 
 def named_alike(joint: Array) -> bool:

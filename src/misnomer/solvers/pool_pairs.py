@@ -45,13 +45,14 @@ class Said:
     category: NDArray[np.bool_]
 
 
-def pairs_z(rows: Rows, share: Array) -> float:
+def pairs_z(rows: Rows, share: Array, *, together: bool = False) -> float:
     """Test all pairs of columns at once: a z value, about normal where they are independent.
 
     With r the correlation of two columns within class k, and m_k rows, ``(m_k - 1) r^2`` has mean
     one; for two categories of frequency p and q it counts ``(1 - p)(1 - q)``, which makes the sum
     over two columns Pearson's chi-squared. The sum over pairs and classes is compared with what it
-    should be. ``share`` is P(true | x, y), (n, K).
+    should be. ``share`` is P(true | x, y), (n, K). What columns say of the classes is looked at
+    within each of them, or over all rows at once (``together``).
     """
     counted = share * rows.weight[:, None]
     mass = np.maximum(counted.sum(axis=0), 1e-9)
@@ -60,7 +61,7 @@ def pairs_z(rows: Rows, share: Array) -> float:
     K, total, free = len(mass), 0.0, 0.0
     for k in range(K):
         contrast = weights[k] - (weights.sum(axis=0) - weights[k]) / (K - 1)
-        chance = counted[:, k] / mass[k]
+        chance = rows.weight / rows.weight.sum() if together else counted[:, k] / mass[k]
         square, worth = squared_correlations(_said(rows, contrast, chance), chance)
         many = 1.0 / max(float(chance @ chance), 1e-300)  # rows, as far as they count
         total += (many - 1.0) * float(worth @ square)
