@@ -11,6 +11,7 @@ QUICK = {
     "auditing": ["--quick"],
     "sources": ["--quick"],
     "trust": ["--quick"],
+    "checks": ["--quick"],
     "review": ["--seeds", "1"],
 }
 

@@ -32,7 +32,7 @@ from sklearn.naive_bayes import CategoricalNB, MultinomialNB
 from misnomer import NoisyLabelNB, audit
 from misnomer.simulate import make_noisy_labels, pair_noise, uniform_noise
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "default.md"
 
 
 def table(n: int):
@@ -125,7 +125,7 @@ def default(n: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put it into the docs")
     options = parser.parse_args()
     part = 10 if options.quick else 1
     X, true = table(1_000_000 // part)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.face            # a million rows
     python -m benchmarks.face --quick    # a tenth of it
-    python -m benchmarks.face --write    # and into docs/benchmarks.md
+    python -m benchmarks.face --write    # and into docs/measured/speed.md
 
 One thread and CPU time, the least of several runs.
 """
@@ -135,7 +135,7 @@ def main() -> None:
     """Print the lines."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--write", action="store_true", help="put them into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put them into docs/measured/speed.md")
     options = parser.parse_args()
     n = 100_000 if options.quick else 1_000_000
     repeats = 3 if options.quick else 7

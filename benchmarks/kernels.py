@@ -2,7 +2,7 @@
 
     python -m benchmarks.kernels            # a million rows: some minutes
     python -m benchmarks.kernels --quick    # a tenth of it
-    python -m benchmarks.kernels --write    # and into docs/benchmarks.md
+    python -m benchmarks.kernels --write    # and into docs/measured/speed.md
 
 One thread and CPU time, the least of several runs, so that a busy machine distorts little. Both
 sides get the same rows and the same model; what they compute is first checked to be equal.
@@ -29,7 +29,7 @@ from benchmarks.kernels_cases import CASES, Case
 from misnomer import kernels
 from misnomer.kernels.reference import softmax
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "speed.md"
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def processor() -> str:
 
 
 def write(name: str, lines: list[str]) -> None:
-    """Put lines, as they were printed, between their marks in docs/benchmarks.md."""
+    """Put lines, as they were printed, between their marks in docs/measured/speed.md."""
     start, end = f"<!-- {name} -->", f"<!-- end {name} -->"
     before, rest = PAGE.read_text().split(start)
     body = "\n".join(["```text", *lines, "```"])
@@ -190,7 +190,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="put them into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put them into docs/measured/speed.md")
     parser.add_argument("--memory", choices=sorted(CASES), help=argparse.SUPPRESS)
     options = parser.parse_args()
     n = 100_000 if options.quick else 1_000_000

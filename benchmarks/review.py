@@ -5,7 +5,7 @@
 A simulated reviewer answers with the true labels. The orders that compete: this package's as on the
 page (a refit after every five decisions, every tenth row a random check), the same without checks,
 its first ranking alone, cleanlab's (label quality by self-confidence, out-of-fold probabilities of
-a logistic regression), and random order. The curves are drawn into docs/review.svg.
+a logistic regression), and random order. The curves are drawn into docs/measured/review.svg.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def main() -> None:
                 f"  {name:24s} {planted * line[-1]:5.1f} errors in {len(line)} decisions, "
                 f"{planted * line[at]:5.1f} in the first {at + 1}"
             )
-    draw(results, Path(__file__).parents[1] / "docs" / "review.svg")
+    draw(results, Path(__file__).parents[1] / "docs" / "measured" / "review.svg")
 
 
 if __name__ == "__main__":

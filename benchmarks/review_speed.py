@@ -20,7 +20,7 @@ import uvicorn
 
 from misnomer.audit import audit
 from misnomer.audit.frames import Shape
-from misnomer.review.server import application, bound, new_token
+from misnomer.review.server.app import application, bound, new_token
 from misnomer.review.session import Review
 
 ROWS, SMALL = 1_000_000, 2_000

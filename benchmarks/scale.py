@@ -2,7 +2,8 @@
 
 Run as ``python -m benchmarks.scale [sections] [--write]``; every figure is a ratio within one run,
 or comes with what it was measured on. Sections: stream, count, memory, cluster, overhead, wide,
-files. ``--write`` puts the figures into benchmarks/scale.json and the table of docs/scale.md.
+files. ``--write`` puts the figures into benchmarks/scale.json and the table of
+docs/measured/scale.md.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def parts(path: Path, solver: str, passes: int):
     from misnomer.classifiers.streaming import compact
     from misnomer.classifiers.terms import understand
     from misnomer.engines.stream import Stream
-    from misnomer.readers.scan import scan
+    from misnomer.rows.scan import scan
 
     channel = "identity" if solver == "counts" else "auto"
     classifier = NoisyLabelNB(solver=solver, channel=channel, max_iter=passes, tol=0)
@@ -181,7 +182,7 @@ def cluster(folder: Path) -> dict[str, object]:
     from misnomer.classifiers.streaming import fit_rows
     from misnomer.classifiers.terms import understand
     from misnomer.engines.dask import Cluster
-    from misnomer.readers.scan import scan
+    from misnomer.rows.scan import scan
 
     n, passes = 4_000_000, 10
     path = made(folder / "cluster.parquet", n, categories=40, reals=10)

@@ -1,4 +1,4 @@
-"""The table of docs/scale.md, from the figures of benchmarks/scale.json."""
+"""The table of docs/measured/scale.md, from the figures of benchmarks/scale.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 FIGURES = Path(__file__).with_name("scale.json")
-PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[1] / "docs" / "measured" / "scale.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 Figures = dict[str, Any]

@@ -23,8 +23,8 @@ from trust_methods import METHODS, Run
 from trust_simulations import coverage, simulations
 from trust_tasks import NOISES, QUICK, TASKS, UNSEEN, features, plant, split, take
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
-OURS, PLAIN = "NoisyLabelNB()", "naive Bayes"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "default.md"
+OURS, PLAIN = "NoisyLabelClassifier()", "naive Bayes"
 
 
 def prepared(X, true, noise, seed):
@@ -154,7 +154,7 @@ def levels(rows):
 
 
 def page(rows, simulated, covered, asked):
-    """Write the tables between their marks in docs/trust.md; the words around them stay."""
+    """Write the tables between their marks in the docs; the words around them stay."""
     unseen = rows[rows["task"].isin(UNSEEN)]
     tables = {
         "all": markdown(summary(rows), 2),
@@ -182,7 +182,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tasks", default="")
     parser.add_argument("--cache", default="")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put it into the docs")
     parser.add_argument("--repeats", type=int, default=20, help="draws of each simulation")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")

@@ -47,7 +47,7 @@ def table(splits):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=15)
-    parser.add_argument("--write", action="store_true", help="put the table into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put it into the docs")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     text = markdown(table(options.splits), 1)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "trust.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "default.md"
 BAR = 4.0
 
 
@@ -39,7 +39,7 @@ def size(block):
 def child(n):
     from benchmarks.auditing import mixed
     from misnomer import NoisyLabelNB
-    from misnomer.readers import read
+    from misnomer.rows import read
     from misnomer.simulate import make_noisy_labels, pair_noise
 
     NoisyLabelNB(random_state=0).fit(*small(mixed, make_noisy_labels, pair_noise))  # imports
@@ -80,7 +80,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--child", action="store_true")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/trust.md")
+    parser.add_argument("--write", action="store_true", help="put it into the docs")
     options = parser.parse_args()
     if options.child:
         child(options.rows)

@@ -67,7 +67,7 @@ def covered(n, flips, seed):
         "error rate, %": 100 * float(rate.low <= wrong.mean() <= rate.high),
         "matrix cells, %": 100 * float(((low <= matrix) & (matrix <= high)).mean()),
         "class share, %": 100 * float(shares[0][1] <= true.mean() <= shares[1][1]),
-        "trusted, %": 100 * float(clf.fit_.details["verdict"].level == "trust"),
+        "assumed, %": 100 * float(clf.fit_.details["verdict"].level == "assumed"),
         "ECE, points": 100 * float(np.abs(gap).sum() / n),
     }
 

@@ -84,7 +84,9 @@ void Blocks::add_words(const AnyList &data, const AnyList &indices, const AnyLis
     if (static_cast<Index>(starts.size()) != rows + 1 || data.size() != indices.size() ||
         indices.dtype() != starts.dtype())
         throw std::invalid_argument("The parts of a matrix of words do not fit together.");
-    const bool wide = indices.itemsize() == 8;
+    const bool wide = indices.dtype() == nb::dtype<std::int64_t>();
+    if (!wide && indices.dtype() != nb::dtype<std::int32_t>())
+        throw std::invalid_argument("The indices of a matrix of words must be int32 or int64.");
     const auto cells = static_cast<Index>(data.size());
     wide ? check_starts<std::int64_t>(starts, cells) : check_starts<std::int32_t>(starts, cells);
     const Number number = number_of(data);

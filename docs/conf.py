@@ -4,7 +4,7 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # mathml
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "misnomer"
 author = "misnomer developers"
@@ -19,13 +19,16 @@ extensions = [
 ]
 html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 
 autodoc_default_options = {
     "members": True,
     "show-inheritance": True,
     # scikit-learn writes these into every estimator, with links that lead nowhere here.
-    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request",
+    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request, "
+    # and these are in the list of attributes already
+    "class_count_, feature_log_prob_, feature_importances_",
 }
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

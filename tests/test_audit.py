@@ -23,6 +23,8 @@ COLUMNS = [
     "error_probability",
     "label_quality",
     "is_label_issue",
+    "near_duplicate",
+    "is_outlier",
 ]
 
 
@@ -86,7 +88,7 @@ def test_evidence_adds_up_to_the_log_odds(found):
     for row in (3, 100, 239):
         why = found.explain(row)
         parts = sum(weight for _, _, weight in why.terms)
-        share = found.classifier.model_.posterior(found.batch.take(slice(row, row + 1)))[0]
+        share = found.posterior[row]
         place = {name: k for k, name in enumerate(found.classes)}
         odds = np.log(share[place[why.suggested]] / share[place[why.against]])
         assert parts == pytest.approx(why.log_odds)
@@ -102,7 +104,7 @@ def test_the_solvers_own_findings_are_taken():
     classifier = NoisyLabelNB()
     batch = _rows(inputs, classifier)
     share = np.tile([0.9, 0.1], (240, 1))
-    verdict = Verdict("trust", ("because",), {"test": 1})
+    verdict = Verdict("assumed", ("because",), {"test": 1})
     ends = (np.zeros((2, 2)), np.ones((2, 2)))
     details = {
         "posterior": share,
@@ -156,7 +158,7 @@ def test_importing_the_function_is_light():
 
 
 def test_verdicts_have_known_levels():
-    with pytest.raises(ValueError, match='is one of "trust"'):
+    with pytest.raises(ValueError, match='is one of "checked"'):
         Verdict("maybe")
 
 
@@ -169,5 +171,5 @@ def test_spellings_of_one_label_are_noticed():
     frame = pets()
     frame.loc[frame.index[:12], "pet"] = frame["pet"][:12].str.upper() + " "
     found = audit(frame, label="pet")
-    said = "the labels 'CAT ' and 'cat' differ in case or blanks only and are taken for 2 classes"
+    said = "the labels 'CAT' and 'cat' differ in case or blanks only and are taken for 2 classes"
     assert any(said in note for note in found.warnings)

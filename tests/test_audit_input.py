@@ -122,11 +122,16 @@ def test_good_evidence_is_no_leak():
         audit(pets(), label="pet")
 
 
-def test_labels_called_na_are_classes_with_a_warning():
+def test_labels_called_na_are_missing_with_a_warning():
     frame = pets()
-    frame["pet"] = frame["pet"].replace("dog", "NA")
-    with pytest.warns(UserWarning, match="the label 'NA' is taken for a class"):
-        assert audit(frame, label="pet").labels == ("NA", "cat")
+    frame["pet"] = np.where(np.arange(len(frame)) < 3, "NA", frame["pet"] + "  ")
+    with pytest.warns(UserWarning, match="3 labels are 'NA': they are taken for missing labels"):
+        found = audit(frame, label="pet")
+    assert found.labels == ("cat", "dog")
+    assert found.rows["given_label"].isna().sum() == 3
+    none = pets()["pet"].replace("dog", "none")  # of side effects, "none" is a class
+    with pytest.warns(UserWarning, match="the label 'none' is taken for a class"):
+        assert audit(frame.assign(pet=none), label="pet").labels == ("cat", "none")
 
 
 @pytest.mark.parametrize(
@@ -158,3 +163,15 @@ def test_bad_arrays():
         audit(pets().iloc[:0], label="pet")
     with pytest.raises(ValueError, match="no column is left"):
         audit(pets()[["pet"]], label="pet")
+
+
+def test_columns_that_misnomer_wrote_are_not_learned_from(tmp_path):
+    frame = pets()
+    frame["given_label"], frame["decided_by"] = frame["pet"], "person"
+    with pytest.warns(UserWarning, match="'given_label', 'decided_by' were written by misnomer"):
+        found = audit(frame, label="pet")
+    assert {"given_label", "decided_by"}.isdisjoint(found.fitted.families)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    streamed = audit(tmp_path / "t.csv", label="pet", memory="1GB")
+    assert {"given_label", "decided_by"}.isdisjoint(streamed.fitted.families)
+    assert any("were written by misnomer" in note for note in streamed.warnings)

@@ -113,7 +113,7 @@ def test_trusted_rows_are_valued():
         found = audit(frame, label="y", trusted="ok", **said)
         rows = rows_needed(found.error_rate.value)
         words = f"A trusted subset drawn at random identifies everything: {rows:,} such rows"
-        assert words in found.verdict.sentences[-1]
+        assert any(words in one for one in found.verdict.sentences)
     plain = audit(frame.drop(columns="ok"), label="y", ignore="site")
     assert not any("drawn at random" in one for one in plain.verdict.sentences)
 

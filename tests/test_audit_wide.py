@@ -17,7 +17,7 @@ from misnomer.audit.streaming import audit_stream
 from misnomer.audit.wide_result import WideAudit
 from misnomer.classifiers import sizes
 from misnomer.cli import app
-from misnomer.readers.files import read_table
+from misnomer.rows.files.tables import read_table
 from misnomer.store.wide_models import load_predictor, wide_bytes, wide_from
 
 

@@ -33,7 +33,8 @@ MESSY = {
     "empty": (b"", [], "the file is empty"),
     "header only": (b"x,pet\n", [], "but no rows"),
     "ragged": (TWO.encode() + b"1\n", [], "line 42 has 1 cells"),
-    "encoding": (TWO.encode() + b"\xe9,cat\n", [], "line 42 is not UTF-8"),
+    "encoding": (TWO.encode() + b"\x81,cat\n", [], "this is no cp1252 text"),
+    "no such encoding": (TWO.encode(), ["--encoding", "klingon"], "no encoding 'klingon'"),
     "binary": (bytes(range(256)), [], "binary file"),
     "twice": (b"pet,pet\n1,2\n", [], "occurs twice"),
     "wrong label": (TWO.encode(), ["--label", "pets"], "did you mean 'pet'"),
@@ -79,7 +80,7 @@ def test_names_of_every_kind(tmp_path):
     done = misnomer_cli("audit", path, "--label", "pet", "--out", out)
     assert done.exit_code == 0, done.output
     names = ['a,b "c"', "<script>alert(1)</script>", "😀\nnew", "pet"]
-    assert pq.read_table(out / "rows.parquet").column_names[5:] == names
+    assert pq.read_table(out / "rows.parquet").column_names[7:] == names
     assert "<script>alert(1)" not in (out / "report.html").read_text(encoding="utf-8")
 
 

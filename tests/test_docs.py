@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import typer
 
-import misnomer
 from misnomer.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -72,8 +72,22 @@ def test_commands_and_their_options_exist(page: Path) -> None:
             assert said <= options_of(command), line
 
 
-def test_every_public_name_is_in_the_api() -> None:
+MODULES = ("", ".audit", ".metrics", ".plots", ".simulate", ".store")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_is_in_the_api(name: str) -> None:
     page = (DOCS / "api.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^\.\. auto(?:class|function):: (\w+)$", page, re.MULTILINE)
-    assert set(misnomer.__all__) <= set(shown)
+    shown = re.findall(r"^\.\. auto(?:class|function|data):: (\w+)$", page, re.MULTILINE)
+    assert set(import_module(f"misnomer{name}").__all__) <= set(shown)
     assert len(shown) == len(set(shown))
+
+
+@pages
+def test_links_have_words(page: Path) -> None:
+    assert "[](" not in page.read_text(encoding="utf-8")
+
+
+def test_the_pictures_are_there() -> None:
+    for name in ("report", "review", "bulk"):
+        assert (DOCS / "pictures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ import pytest
 from scipy import sparse
 
 from misnomer.audit import audit, load_audit, save_audit
-from misnomer.store.spreadsheet import harmless
-from misnomer.store.writing import filling, replacing
+from misnomer.rows.files.escapes import harmless
+from misnomer.store.folders import filling
+from misnomer.store.writing import replacing
 from tests.test_store import LABELS, mixed
 
 
@@ -76,8 +78,8 @@ def test_rows_and_issues_on_disk(tmp_path, spoiled):
     one = audit(spoiled, label="verdict", ignore=["given_label", "formula"])
     save_audit(one, tmp_path)
     rows = pq.read_table(tmp_path / "rows.parquet")
-    assert rows.column_names[:5] == list(one.rows.columns)
-    assert rows.column_names[5:] == [
+    assert rows.column_names[:7] == list(one.rows.columns)
+    assert rows.column_names[7:] == [
         *spoiled.columns[:6],
         "given_label (input)",
         "verdict",
@@ -86,7 +88,8 @@ def test_rows_and_issues_on_disk(tmp_path, spoiled):
     assert rows.column("real").to_pylist() == spoiled["real"].tolist()
     total = sum(p for p in rows.column("error_probability").to_pylist() if p is not None)
     assert total == pytest.approx(one.error_count.value, rel=1e-12)
-    with (tmp_path / "issues.csv").open(encoding="utf-8", newline="") as stream:
+    assert (tmp_path / "issues.csv").read_bytes().startswith(b"\xef\xbb\xbf")  # for Excel
+    with (tmp_path / "issues.csv").open(encoding="utf-8-sig", newline="") as stream:
         issues = list(csv.DictReader(stream))
     assert [int(line["row"]) for line in issues] == one.ranking.tolist()
     assert {line["formula"] for line in issues} == {"'=cmd()"}
@@ -106,11 +109,13 @@ def test_a_sparse_audit_round_trip(tmp_path):
 
 
 def test_an_audit_that_does_not_fit_its_rows(tmp_path, spoiled):
-    save_audit(audit(spoiled, label="verdict", ignore=["given_label", "formula"]), tmp_path)
-    rows = pq.read_table(tmp_path / "rows.parquet")
-    pq.write_table(rows.slice(1), tmp_path / "rows.parquet")
+    save_audit(audit(spoiled, label="verdict", ignore=["given_label", "formula"]), tmp_path / "a")
+    with filling(tmp_path / "b") as inside:  # listed anew: the list alone must not be believed
+        shutil.copytree(tmp_path / "a", inside, dirs_exist_ok=True)
+        rows = pq.read_table(inside / "rows.parquet")
+        pq.write_table(rows.slice(1), inside / "rows.parquet")
     with pytest.raises(ValueError, match="does not fit its rows"):
-        load_audit(tmp_path)
+        load_audit(tmp_path / "b")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         load_audit(tmp_path / "nowhere")
 
@@ -138,7 +143,11 @@ def test_force_keeps_what_is_not_ours(tmp_path):
         (inside / "y").write_text("new")
     assert (tmp_path / "y").read_text() == "new"
     assert (tmp_path / "decisions.db").read_text() == "mine"
-    assert len(list(tmp_path.iterdir())) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "decisions.db",
+        "manifest.json",
+        "y",
+    ]
 
 
 @pytest.mark.parametrize(

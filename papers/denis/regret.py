@@ -2,56 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.simulate import (
-    BinaryTarget,
-    all_cells,
-    class_conditional_noise,
-    draw_binary_target,
-    make_noisy_labels,
-)
-from papers import tables
+from misnomer import NoisyLabelNB
+from misnomer.simulate import draw_binary_target
+from papers import page
+from papers.denis.targets import CELLS, FLAGS, LONG, METHODS, noisy_draw
+from papers.measured import Results, measured
 
-HERE = Path(__file__).parent
-NOISE = class_conditional_noise(tables.expected(HERE)["noise"])
-CELLS = all_cells(10)
-FLAGS = "bernoulli"
 COMPARED = ("NB", "NB-CCCN", "NB-CCCN-EM", "variational")
 CHAINS, SWEEPS = 4, 1000
 
 
-def noisy_draw(target: BinaryTarget, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rows, labels = np.random.SeedSequence([n, seed]).spawn(2)
-    X, true = target.draw(n, random_state=np.random.default_rng(rows))
-    return X, make_noisy_labels(
-        true, NOISE, classes=(0, 1), random_state=np.random.default_rng(labels)
-    )
-
-
 def em_from_labels() -> NoisyLabelNB:
     settings = {"channel": "flips", "solver": "em", "smoothing": "none", "families": FLAGS}
-    return NoisyLabelNB(**settings, max_iter=1000, tol=1e-7)
+    return NoisyLabelNB(**settings, tol=1e-7, **LONG)
 
 
-def regret(methods: Mapping[str, Callable[[], Any]], targets: int) -> None:
-    """Every method on the same draws: mean regret in points, and its standard error."""
-    chosen = {name: methods[name] for name in COMPARED} | {"EM from the labels": em_from_labels}
+def regret(quick: bool) -> Results:
+    """Every method on the same draws: mean regret in points of accuracy."""
+    targets = 6 if quick else 400
+    chosen = {name: METHODS[name] for name in COMPARED} | {"EM from the labels": em_from_labels}
+    out = {}
+    for n in (100, 300):
+        for name, make in chosen.items():
+            out[f"{name} {n}"] = measured(one(n, make, targets))
+        if not quick:
+            out[f"exact posterior {n}"] = measured(one_by_sampling(n, targets))
+    return out
+
+
+def show_regret(found: Results, folder: Path) -> str:
+    names = list(dict.fromkeys(key.rsplit(" ", 1)[0] for key in found))
     body = []
     for n in (100, 300):
-        lost = {name: one(n, make, targets) for name, make in chosen.items()}
-        lost["exact posterior"] = one_by_sampling(n, targets)
-        half = np.mean(lost["variational"]) / np.mean(lost["NB-CCCN-EM"])
-        cells = [f"{np.mean(x):.1f} ± {np.std(x) / np.sqrt(len(x)):.1f}" for x in lost.values()]
-        body.append([n, *cells, f"{half:.2f}"])
-    header = ["n", *lost, "variational / NB-CCCN-EM"]
-    note = f"{targets} targets.\n\n"
-    tables.write(HERE, "regret", note + tables.markdown(header, body))
+        share = found[f"variational {n}"].mean / found[f"NB-CCCN-EM {n}"].mean
+        body.append([n, *(found[f"{name} {n}"].shown(1) for name in names), f"{share:.2f}"])
+    header = ["n", *names, "variational / NB-CCCN-EM"]
+    targets = found["NB 300"].draws
+    return f"{targets} targets, mean ± standard error.\n\n" + page.markdown(header, body)
 
 
 def one(n: int, make: Callable[[], Any], targets: int) -> list[float]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from misnomer.classifiers.combined_bayes import BestQuantizer, CombinedBayesTest
     from misnomer.classifiers.crowd import CrowdNB
     from misnomer.classifiers.networks import NAL, NLNN
+    from misnomer.classifiers.noisy import NoisyLabelClassifier
     from misnomer.classifiers.papers import (
         INB,
         NBCCCN,
@@ -25,17 +26,25 @@ if TYPE_CHECKING:
         Bayes1,
         Bayes2,
         Bayes3,
+        BayesANIL,
         GaussianMixtureNB,
+        NoiseFilterNB,
         accuracy_against_m,
         text_classifier,
     )
+    from misnomer.classifiers.positive_unlabeled import PUClassifier
     from misnomer.estimate import Estimate
     from misnomer.knowledge import Knowledge, rows_needed
-    from misnomer.metrics import corrected_accuracy, corrected_risk, mislabeling_impact
+    from misnomer.metrics import (
+        corrected_accuracy,
+        corrected_risk,
+        mislabeling_impact,
+        noise_corrected_accuracy,
+    )
     from misnomer.simulate import make_noisy_labels
     from misnomer.smoothing import Smoothing, m_estimate
     from misnomer.solvers.cestnik import m_estimate_probability
-    from misnomer.solvers.exact_quantization import best_quantization
+    from misnomer.solvers.exact.quantization import best_quantization
     from misnomer.verdict import Verdict
 
 # Each public name and the module it lives in; loaded when first asked for.
@@ -44,6 +53,7 @@ _HOMES = {
     "Bayes1": "classifiers.papers",
     "Bayes2": "classifiers.papers",
     "Bayes3": "classifiers.papers",
+    "BayesANIL": "classifiers.papers",
     "BestQuantizer": "classifiers.combined_bayes",
     "Channel": "channel",
     "CombinedBayesTest": "classifiers.combined_bayes",
@@ -57,13 +67,16 @@ _HOMES = {
     "NBCCCNEM": "classifiers.papers",
     "NBUNL": "classifiers.papers",
     "NLNN": "classifiers.networks",
+    "NoiseFilterNB": "classifiers.papers",
+    "NoisyLabelClassifier": "classifiers.noisy",
     "NoisyLabelNB": "classifiers.base",
+    "PUClassifier": "classifiers.positive_unlabeled",
     "PUNB": "classifiers.papers",
     "Smoothing": "smoothing",
     "VBNB": "classifiers.papers",
     "Verdict": "verdict",
     "accuracy_against_m": "classifiers.papers",
-    "best_quantization": "solvers.exact_quantization",
+    "best_quantization": "solvers.exact.quantization",
     "corrected_accuracy": "metrics",
     "corrected_risk": "metrics",
     "load_audit": "audit",
@@ -71,6 +84,7 @@ _HOMES = {
     "m_estimate_probability": "solvers.cestnik",
     "make_noisy_labels": "simulate",
     "mislabeling_impact": "metrics",
+    "noise_corrected_accuracy": "metrics",
     "rows_needed": "knowledge",
     "text_classifier": "classifiers.papers",
 }
@@ -80,6 +94,7 @@ __all__ = [  # noqa: RUF022 (sorted as Python sorts)
     "Bayes1",
     "Bayes2",
     "Bayes3",
+    "BayesANIL",
     "BestQuantizer",
     "Channel",
     "CombinedBayesTest",
@@ -93,7 +108,10 @@ __all__ = [  # noqa: RUF022 (sorted as Python sorts)
     "NBCCCNEM",
     "NBUNL",
     "NLNN",
+    "NoiseFilterNB",
+    "NoisyLabelClassifier",
     "NoisyLabelNB",
+    "PUClassifier",
     "PUNB",
     "Smoothing",
     "VBNB",
@@ -108,6 +126,7 @@ __all__ = [  # noqa: RUF022 (sorted as Python sorts)
     "m_estimate_probability",
     "make_noisy_labels",
     "mislabeling_impact",
+    "noise_corrected_accuracy",
     "rows_needed",
     "text_classifier",
 ]

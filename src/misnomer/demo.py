@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.audit import Audit, audit
-from misnomer.readers.files import read_table
+from misnomer.rows.files.tables import read_table
 
 LABEL = "party"
 

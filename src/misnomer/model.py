@@ -42,7 +42,8 @@ class Model:
         What the statistics are.
     bias : (K,) array, optional
         What a solver that fits the labels, not the columns, adds to the log prior: naive Bayes
-        needs none, since its weights are densities.
+        needs none, since its weights are densities. It stands for what columns say on average, so
+        a row that holds no value at all goes without it: its classes are as frequent as they are.
     """
 
     prior: Array
@@ -70,7 +71,10 @@ class Model:
     def log_joint(self, batch: Batch) -> Array:
         """Compute log P(z, x, y) of every row and class, (n, K): the equation above."""
         evidence: Array = kernels.scores(batch.blocks, self.weights, len(batch))
-        return evidence + self.table[batch.given]
+        joint: Array = evidence + self.table[batch.given]
+        if self.bias is not None:
+            joint[batch.empty] -= self.bias
+        return joint
 
     def posterior(self, batch: Batch) -> Array:
         """Compute P(true class | x, y), (n, K); rows without a label are classified by x alone."""
@@ -117,7 +121,12 @@ class Model:
         """Say which columns speak for which class, row by row: the terms of the equation."""
         intercept = self.intercept
         label = self.table[batch.given] - intercept
-        return weigh(self.schema, self.weights, batch, intercept, label)
+        terms = weigh(self.schema, self.weights, batch, intercept, label)
+        if self.bias is None:
+            return terms
+        prior = log(self.prior)
+        pairs = zip(terms, batch.empty, strict=True)
+        return [replace(one, prior=prior) if empty else one for one, empty in pairs]
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Batch, NDArray[np.intp]]:
         """Draw rows with their given labels, and their true classes."""
@@ -135,6 +144,8 @@ class Model:
 
 def weights_of(schema: Schema, sums: Array, virtual: Array) -> Array:
     """Turn sums and virtual examples into weights, family by family, (K, S)."""
+    if not schema.groups:  # no column tells anything: classes differ by their shares alone
+        return np.zeros((len(sums), 0))
     return schema.each(
         lambda group: group.family.weights(sums[:, group.span], virtual[:, group.span])
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ class Smoothing:
 
     Attributes
     ----------
-    cells : float
-        Virtual examples in every cell of every column (additive smoothing; 1 is Laplace).
+    cells : float or tuple of float
+        Virtual examples in every cell of every column (additive smoothing; 1 is Laplace), or of
+        each column.
     m : float or None
         Virtual examples per column, spread by ``prior``; None chooses m from the data.
     prior : {"uniform", "marginal", "class"}
@@ -39,7 +41,7 @@ class Smoothing:
         Virtual rows of each class in the class prior.
     """
 
-    cells: float = 0.0
+    cells: float | tuple[float, ...] = 0.0
     m: float | None = 0.0
     prior: str = "marginal"
     shrink: float = 0.0
@@ -60,6 +62,10 @@ class Smoothing:
             P(true | given), as far as it is known: it says how much of the contrast between
             classes the labels still show.
         """
+        if isinstance(self.cells, tuple) and len(self.cells) != schema.width:
+            raise ValueError(
+                f"smoothing has {len(self.cells)} numbers, but X has {schema.width} columns"
+            )
         share = by_label.mass / max(by_label.rows, 1e-300)
         weight = share @ reverse  # (K,) share of each true class
 
@@ -67,15 +73,34 @@ class Smoothing:
             sums = by_label.sums[:, group.span]
             if isinstance(group.family, Gaussian):
                 return self._spread(group.family, sums, len(weight))
-            return self._cells(group, sums, by_label.mass, reverse, weight)
+            added = self._added(schema, group)
+            return self._cells(group, added, sums, by_label.mass, reverse, weight)
 
         return schema.each(example)
 
+    def _added(self, schema: Schema, group: Group) -> Array:
+        """Lay out the virtual examples of every cell of a group, (s,)."""
+        family = group.family
+        if not isinstance(self.cells, tuple):
+            return self.cells * family.cells()
+        widths = [column.width if column.kind == "count" else 1 for column in schema.columns]
+        start = np.cumsum([0, *widths])
+        each = [self.cells[j] for i in group.members for j in range(start[i], start[i + 1])]
+        if group.kind == "text":
+            each = each * family.columns
+        return np.asarray(np.array(each)[family.owner] * family.cells())
+
     def _cells(
-        self, group: Group, sums: Array, mass: Array, reverse: Array, weight: Array
+        self,
+        group: Group,
+        added: Array,
+        sums: Array,
+        mass: Array,
+        reverse: Array,
+        weight: Array,
     ) -> Array:
         family = group.family
-        cells = np.broadcast_to(self.cells * family.cells(), (len(weight), len(family.owner)))
+        cells = np.broadcast_to(added, (len(weight), len(family.owner)))
         if self.prior == "class":
             return np.asarray(cells + (self.m or 0.0) * weight[:, None] * family.cells())
         if self.m == 0:
@@ -142,14 +167,21 @@ def none() -> Smoothing:
     return Smoothing()
 
 
-def additive(cells: float = 1.0) -> Smoothing:
-    """Add ``cells`` virtual examples in every cell; 1 is Laplace's rule.
+def additive(cells: Any = 1.0) -> Smoothing:
+    """Add ``cells`` virtual examples in every cell, or so many for each column; 1 is Laplace's.
 
     Gaussian columns get what scikit-learn gives them: 1e-9 of the largest variance.
+
+    Examples
+    --------
+    >>> additive([1, 0.5]).cells
+    (1.0, 0.5)
     """
-    if not cells >= 0 or not np.isfinite(cells):
+    each = np.asarray(cells, np.float64)
+    if each.ndim > 1 or not (np.isfinite(each) & (each >= 0)).all():
         raise ValueError(f"additive smoothing must be 0 or more, not {cells}")
-    return Smoothing(cells=float(cells), extra_of_largest=True)
+    said = tuple(each.tolist()) if each.ndim else float(each)
+    return Smoothing(cells=said, extra_of_largest=True)
 
 
 def laplace() -> Smoothing:
@@ -158,7 +190,16 @@ def laplace() -> Smoothing:
 
 
 def m_estimate(m: float = 2.0, prior: str = "marginal", *, shrink: float = 5.0) -> Smoothing:
-    """Cestnik's m-estimate: m virtual examples distributed by a prior."""
+    """Build an m-estimate: m virtual examples distributed by a prior.
+
+    The default prior is the share of each value in the whole table. Cestnik's own form puts
+    ``m P(class)`` examples in every cell: ``m_estimate(2, prior="class")``.
+
+    Examples
+    --------
+    >>> m_estimate(2, prior="class").prior
+    'class'
+    """
     if prior not in ("uniform", "marginal", "class"):
         raise ValueError(f'the prior must be "uniform", "marginal" or "class", not {prior!r}')
     if not m >= 0 or not np.isfinite(m):
@@ -171,7 +212,7 @@ def automatic() -> Smoothing:
     return Smoothing(m=None, prior="marginal", shrink=5.0, classes=1.0)
 
 
-def resolve(smoothing: str | float | Smoothing) -> Smoothing:
+def resolve(smoothing: Any) -> Smoothing:
     """Turn what the user says into a Smoothing.
 
     Examples
@@ -187,6 +228,8 @@ def resolve(smoothing: str | float | Smoothing) -> Smoothing:
             return named[smoothing]()
     elif isinstance(smoothing, int | float | np.number) and not isinstance(smoothing, bool):
         return additive(float(smoothing))
+    elif isinstance(smoothing, list | tuple | np.ndarray):
+        return additive(smoothing)
     raise ValueError(
         'smoothing must be "auto", "none", "laplace", a number (additive) or a Smoothing '
         f"such as m_estimate(2), not {smoothing!r}"

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from misnomer.families import Bernoulli, Categorical, Count, Family, Gaussian
 from misnomer.families.categorical import code_type
-from misnomer.kernels.blocks import Block
+from misnomer.kernels.blocks import Block, is_empty
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int32]
@@ -43,6 +44,8 @@ class Column:
         How many statistics a count has: the columns of a sparse matrix, the words of a text.
     words : tuple of str
         The names of those, where they have any.
+    form : str
+        How its numbers or dates are written where they come as texts, such as "day first".
     """
 
     name: str
@@ -51,11 +54,15 @@ class Column:
     center: float = 0.0
     width: int = 1
     words: tuple[str, ...] = ()
+    form: str = ""
 
     def label(self, index: int) -> str:
         """Name the index-th count that it stands for."""
         if self.words:
             return self.words[index]
+        if self.form == "signed":  # what is below zero stands behind what is above
+            half = self.width // 2
+            return f"{self.name}[{index % half}]" + (" < 0" if index >= half else "")
         return self.name if self.width == 1 else f"{self.name}[{index}]"
 
 
@@ -137,6 +144,8 @@ class Batch:
     ``given`` holds evidence codes: 0..L-1 a given label, L none, L+1+k trusted to be class k.
     ``start`` is the number of the first row among all, where the rows follow one another.
     ``group`` numbers the groups that may err each in their own way, -1 for none, where there are.
+    ``said`` holds the labels that were given to rows whose class is known by now, -1 for none; a
+    row that is trusted without it was given the label of its class.
     """
 
     blocks: tuple[Block, ...]
@@ -144,6 +153,9 @@ class Batch:
     weight: Array | None = None  # (n,)
     start: int = 0
     group: Labels | None = None  # (n,)
+    said: Labels | None = None  # (n,)
+    table: Any = None  # the rows as they came, where somebody's own classifier asks for them
+    brought: Array | None = None  # (n, K) probabilities of the classes that somebody has brought
 
     def __len__(self) -> int:
         return len(self.given)
@@ -152,8 +164,37 @@ class Batch:
         """Select rows by a slice, a mask or positions."""
         weight = None if self.weight is None else self.weight[rows]
         group = None if self.group is None else self.group[rows]
+        said = None if self.said is None else self.said[rows]
         blocks = tuple(block.take(rows) for block in self.blocks)
-        return Batch(blocks, np.ascontiguousarray(self.given[rows]), weight, group=group)
+        given = np.ascontiguousarray(self.given[rows])
+        table = None
+        if self.table is not None:
+            table = _safe_indexing(self.table, np.arange(len(self))[rows])
+        brought = None if self.brought is None else self.brought[rows]
+        return Batch(blocks, given, weight, group=group, said=said, table=table, brought=brought)
+
+    def labels(self, n_labels: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Read the evidence codes: the given label and the known class of each row, -1 for none.
+
+        Examples
+        --------
+        >>> rows = Batch((), np.array([1, 2, 3], np.int32))
+        >>> [one.tolist() for one in rows.labels(2)]
+        [[1, -1, 0], [-1, -1, 0]]
+        """
+        known = np.where(self.given > n_labels, self.given - n_labels - 1, -1).astype(np.intp)
+        label = np.where(self.given < n_labels, self.given, known).astype(np.intp)
+        if self.said is not None:
+            label = np.where(known >= 0, self.said, label)
+        return label, known
+
+    @property
+    def empty(self) -> NDArray[np.bool_]:
+        """The rows that hold no value at all, (n,); probabilities are one."""
+        out = np.full(len(self), self.brought is None)
+        for block in self.blocks:
+            out &= is_empty(block)
+        return out
 
     def judged_by(self, given: Labels) -> Batch:
         """Replace the evidence codes."""

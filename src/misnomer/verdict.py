@@ -1,12 +1,24 @@
-"""Can this data tell which labels are wrong? An answer in words, with the tests behind it."""
+"""How far an answer holds: checked, assumed, or neither; in words, with the next step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-LEVELS = ("trust", "ranking", "cannot tell")
+from misnomer.estimate import Estimate
+
+LEVELS = ("checked", "assumed", "cannot tell")
+
+#: What no look at labels and columns can rule out.
+HIDDEN = (
+    "Errors that follow the columns look like classes: from labels and columns alone they cannot "
+    "be seen, and the true share may be far higher."
+)
+ROWS_TO_CHECK, SECONDS_PER_ROW = 50, 15
+_APART, _PLAUSIBLE = 0.10, 0.05  # rates that differ so much, explanations at least so plausible
+_MOVED = 0.05  # a rate that moves so much without a column rests on it
+_NAMED = 5  # suspects named in a sentence
 
 
 @dataclass(frozen=True)
@@ -15,18 +27,19 @@ class Verdict:
 
     Attributes
     ----------
-    level : {"trust", "ranking", "cannot tell"}
-        "trust": the numbers hold; "ranking": the order of the suspects holds, their number does
-        not; "cannot tell": neither.
+    level : {"checked", "assumed", "cannot tell"}
+        "checked": the share of wrong labels rests on rows that a person has checked and holds
+        whatever the noise; "assumed": it holds if errors strike the rows of a class alike;
+        "cannot tell": not even then. The suspects may be worth a look at any level.
     sentences : tuple of str
-        Why, in plain words, the most important first.
+        Why, in plain words, the most important first; the last one is the next step.
     tests : mapping
         The results behind the words, by name.
 
     Examples
     --------
-    >>> print(Verdict("trust", ("The rate rests on 500 labels.",)))
-    trust: The rate rests on 500 labels.
+    >>> print(Verdict("assumed", ("The rate rests on 500 labels.",)))
+    assumed: The rate rests on 500 labels.
     """
 
     level: str
@@ -45,7 +58,7 @@ class Verdict:
 
         Examples
         --------
-        >>> Verdict("ranking", (), {"ask": [7, 3]}).ask
+        >>> Verdict("assumed", (), {"ask": [7, 3]}).ask
         (7, 3)
         """
         return tuple(int(row) for row in self.tests.get("ask", ()))
@@ -53,3 +66,176 @@ class Verdict:
     def __str__(self) -> str:
         """Return the level and its reasons in one line."""
         return f"{self.level}: {' '.join(self.sentences)}"
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The share of wrong labels when something is left out.
+
+    Attributes
+    ----------
+    without : str
+        What was left out, such as "the column 'ward'".
+    rate : float
+        The share of wrong labels then.
+    """
+
+    without: str
+    rate: float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What checked rows say, as far as a verdict needs it.
+
+    Attributes
+    ----------
+    rate : Estimate
+        The share of wrong labels.
+    kind : {"sheet", "running"}
+        Whether a sheet was answered as drawn, or the interval holds whenever the answering stops.
+    rows, wrong, cannot_say : int
+        How many rows count, how many of them are wrong, of how many nobody could say.
+    rows_for_five : int
+        How many rows in all would bring the interval to ± five points.
+    """
+
+    rate: Estimate
+    kind: str
+    rows: int
+    wrong: int
+    cannot_say: int
+    rows_for_five: int
+
+
+def conclude(
+    base: Verdict,
+    rate: Estimate,
+    labeled: int,
+    *,
+    alternatives: Sequence[tuple[float, float]] = (),
+    sensitivity: Sequence[Sensitivity] = (),
+    near_copies: Sequence[tuple[str, float]] = (),
+    checked: Checked | None = None,
+    suspects: Sequence[str] = (),
+    noun: str = "row",
+) -> Verdict:
+    """Put an answer into words: how far it holds, what could be hidden, what to do next.
+
+    Parameters
+    ----------
+    base : Verdict
+        What the solver found about its own fit; "cannot tell" stays so unless rows were checked.
+    rate : Estimate
+        The share of wrong labels by the model.
+    labeled : int
+        How many rows have a label.
+    alternatives : sequence of (rate, plausibility)
+        Other explanations of the same labels, the best one's plausibility being one.
+    sensitivity : sequence of Sensitivity
+        The rate without some columns.
+    near_copies : sequence of (column, share)
+        Columns that follow the label, and in which share of the rows.
+    checked : Checked, optional
+        What checked rows say; then the answer is theirs.
+    suspects : sequence of str
+        Names of the rows that look worst.
+    noun : str
+        What these names count: "row", or "line" of a file.
+
+    Examples
+    --------
+    >>> told = conclude(Verdict("assumed"), Estimate(0.1, 0.05, 0.15), 1000, suspects=["7", "3"])
+    >>> told.sentences[1]
+    'Most suspect: rows 7 and 3.'
+    >>> told.sentences[2][:60]
+    'Next: check 50 rows drawn by chance, about 12 minutes: misno'
+    """
+    if checked is None and HIDDEN in base.sentences:
+        return base  # said already
+    level = base.level
+    apart = [r for r, odds in alternatives if odds >= _PLAUSIBLE and abs(r - rate.value) > _APART]
+    said = [*_copies(near_copies), *_moved(rate, sensitivity)]
+    if apart:
+        level = "cannot tell" if level == "assumed" else level
+        said.append(
+            f"A share of {max(apart, key=lambda r: abs(r - rate.value)):.0%} explains the labels "
+            f"about as well as {rate.value:.0%}."
+        )
+    named = _suspects(suspects, noun)
+    if checked is not None:
+        first = _checked_words(checked, rate)
+        return replace(base, level="checked", sentences=(*first, *named, _more_rows(checked)))
+    return replace(
+        base, level=level, sentences=(HIDDEN, *said, *base.sentences, *named, _next_step(labeled))
+    )
+
+
+def _copies(near: Sequence[tuple[str, float]]) -> list[str]:
+    return [
+        f"The column {name!r} follows the label in {share:.0%} of the rows: if it was made from "
+        f"the label, it hides the errors; audit again without it (--ignore {name!r})."
+        for name, share in near[:2]
+    ]
+
+
+def _moved(rate: Estimate, sensitivity: Sequence[Sensitivity]) -> list[str]:
+    """Name what the rate rests on, the most telling first."""
+    order = sorted(sensitivity, key=lambda one: -abs(one.rate - rate.value))
+    return [
+        f"Without {one.without} the share would be {one.rate:.1%} instead of {rate.value:.1%}: "
+        "look whether it was made from the label."
+        for one in order[:3]
+        if abs(one.rate - rate.value) > _MOVED
+    ]
+
+
+def _suspects(names: Sequence[str], noun: str) -> list[str]:
+    few = list(names[:_NAMED])
+    if not few:
+        return []
+    if len(few) == 1:
+        return [f"Most suspect: {noun} {few[0]}."]
+    return [f"Most suspect: {noun}s {', '.join(few[:-1])} and {few[-1]}."]
+
+
+def _checked_words(checked: Checked, model: Estimate) -> list[str]:
+    count = f"{checked.wrong:,} of {checked.rows:,} rows that were drawn by chance are wrong"
+    how = (
+        "the interval holds whatever the noise, for a sheet that was answered as drawn."
+        if checked.kind == "sheet"
+        else "the interval holds whatever the noise and whenever you stop."
+    )
+    said = [f"{count}: {how}"]
+    if checked.cannot_say:
+        said.append(
+            f"Of {checked.cannot_say:,} of them nobody could say: the interval reaches so far that "
+            "they may all be right or all be wrong."
+        )
+    if not checked.rate.low <= model.value <= checked.rate.high:
+        said.append(
+            f"The model alone says {model.value:.1%}, which the checked rows refute: some errors "
+            "follow the columns."
+        )
+    return said
+
+
+def _more_rows(checked: Checked) -> str:
+    reach = (checked.rate.high - checked.rate.low) / 2
+    more = checked.rows_for_five - checked.rows
+    if reach <= 0.05 or more <= 0:
+        return "Next: go through the suspects: misnomer review FOLDER."
+    return (
+        f"Next: about {more:,} more rows would tell it to within 5 points: misnomer check FOLDER "
+        f"--rows {more}."
+    )
+
+
+def _next_step(labeled: int) -> str:
+    rows = min(ROWS_TO_CHECK, max(labeled // 2, 1))
+    minutes = max(1, round(rows * SECONDS_PER_ROW / 60))
+    time = "about a minute" if minutes == 1 else f"about {minutes} minutes"
+    return (
+        f"Next: check {rows} rows drawn by chance, {time}: misnomer check FOLDER --rows {rows}, or "
+        f"draw_checks({rows})."
+    )

@@ -25,7 +25,7 @@ def frame(**columns):
         (np.where(np.arange(40).reshape(20, 2) == 7, np.inf, X), Y, {}, "'x1' .* row 3"),
         (frame(z=np.r_[X[:19, 1], -np.inf]), Y, {}, "'z' .* row 19"),
         (X - 10, Y, {"families": "count"}, "column 'x0' .* cannot be negative"),
-        (sparse.csr_array([[0, -1], [1, 0]]), [0, 1], {}, "row 0, column 1"),
+        (sparse.csr_array([[0, -1], [1, 0]]), [0, 1], {"families": "count"}, "row 0, column 1"),
         (np.zeros((0, 2)), [], {}, "0 sample"),
         (frame()[:0], [], {}, "no rows"),
         (X, np.zeros(20), {}, "one class only"),
@@ -42,7 +42,6 @@ def frame(**columns):
         (X, Y, {"smoothing": -1.0}, "0 or more"),
         (X, Y, {"solver": "magic"}, "solver must be"),
         (X, np.r_[Y[:19], 0.5], {}, "Unknown label type"),
-        (X, ["a", 1] * 10, {}, "labels of several types"),
         (frame(f=[{"a": 1}] * 20), Y, {}, "'f' holds struct"),
     ],
 )

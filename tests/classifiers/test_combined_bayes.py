@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from misnomer.classifiers.best_quantizer import BestQuantizer, inner_edges
 from misnomer.classifiers.combined_bayes import CombinedBayesTest
-from tests.solvers.arrangements import evidence
+from tests.solvers.exact.arrangements import evidence
 
 SYMBOLS = list("aaabbbbc")
 LABELS = ["sick"] * 4 + ["well"] * 4

@@ -10,7 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.networks import NAL, NLNN
-from misnomer.solvers.conditional import Conditional
+from misnomer.simulate import draw_zeng
+from misnomer.solvers.conditional.fit import Conditional
 
 NETWORKS = [NLNN, NAL]
 
@@ -56,6 +57,28 @@ def test_nal_is_the_conditional_solver():
     third = NoisyLabelNB(solver=Conditional(penalty=100.0)).fit(X, y)
     np.testing.assert_array_equal(third.model_.weights, NAL(penalty=100.0).fit(X, y).model_.weights)
     assert abs(third.model_.weights).max() < abs(one.model_.weights).max()
+
+
+def test_without_hidden_layers_both_reach_one_maximum():
+    X, _, y = table()
+    one, other = (network(tol=1e-8, max_iter=2000).fit(X, y) for network in NETWORKS)
+    assert abs(one.lower_bound_ - other.lower_bound_) < 0.01
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=0.01)
+
+
+def test_the_usual_penalty_grows_with_rows_and_columns():
+    run = draw_zeng(1500, diagonal=(0.55, 0.65), random_state=1)
+    train, test = slice(0, 500), slice(500, 1500)
+    usual, light = (
+        NAL(families="bernoulli", **settings).fit(run.X[train], run.given[train])
+        for settings in ({}, {"penalty": 1.0})
+    )
+    assert usual.fit_.details["penalty"] == 500 * 500 / 2000
+    assert usual.score(run.X[test], run.true[test]) > light.score(run.X[test], run.true[test])
+    X, _, y = table()
+    assert NAL().fit(X, y).fit_.details["penalty"] == 1.0  # 400 rows, 3 columns
+    with pytest.raises(ValueError, match='; or say "auto"'):
+        NAL(penalty="large").fit(X, y)
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import check_estimator
 
+import misnomer
 from misnomer import NoisyLabelNB
+from misnomer.classifiers import papers
 from misnomer.classifiers.papers import (
     INB,
     NBCCCN,
@@ -22,7 +26,9 @@ from misnomer.classifiers.papers import (
     Bayes1,
     Bayes2,
     Bayes3,
+    BayesANIL,
     GaussianMixtureNB,
+    NoiseFilterNB,
     text_classifier,
 )
 from misnomer.simulate import all_cells, draw_zeng, make_noisy_labels, matched_target
@@ -31,6 +37,7 @@ from misnomer.solvers.cestnik import m_estimate_probability
 
 NOISE = [[0.8, 0.5], [0.2, 0.5]]
 TARGET = matched_target(0.899, f_value=0.903)
+NO_EQUATION = {"accuracy_against_m"}  # a measurement
 PRESETS = [INB(), VBNB(tol=1e-4), NBCCCN(), NBCCCNEM(tol=1e-4), Bayes1(), Bayes2(), Bayes3()]
 
 
@@ -111,6 +118,48 @@ def test_inb_beats_naive_bayes_under_noise_and_ties_on_clean_labels():
     same = INB().fit(run.X[train], run.true[train])
     gap = same.score(run.X[test], run.true[test]) - clean.score(run.X[test], run.true[test])
     assert abs(gap) < 0.005
+
+
+@pytest.mark.parametrize("vote", ["classification", "majority", "consensus"])
+def test_a_filter_drops_wrong_labels(vote):
+    rng = np.random.default_rng(0)
+    true = rng.integers(3, size=400)
+    X = (rng.random((400, 12)) < 0.15 + 0.7 * (np.arange(12) % 3 == true[:, None])).astype(int)
+    given = make_noisy_labels(true, 0.7 * np.eye(3) + 0.1, random_state=1)
+    clf = NoiseFilterNB(vote=vote, families="bernoulli").fit(X, given)
+    wrong = given != true
+    assert wrong[clf.kept_].mean() < 0.5 * wrong.mean()
+    assert clf.kept_[~wrong].mean() > 0.8
+    assert clf.score(X, true) > 0.9
+    kept = clf.kept_
+    plain = NoisyLabelNB(channel="identity", smoothing="laplace", families="bernoulli")
+    np.testing.assert_allclose(
+        clf.predict_proba(X), plain.fit(X[kept], given[kept]).predict_proba(X)
+    )
+    with pytest.raises(ValueError, match='vote must be one of "classification"'):
+        NoiseFilterNB(vote="all").fit(X, given)
+
+
+def test_bayesanil_weighs_rows_by_what_their_cells_say():
+    rng = np.random.default_rng(0)
+    true = rng.integers(3, size=400)
+    X = (rng.random((400, 12)) < 0.15 + 0.7 * (np.arange(12) % 3 == true[:, None])).astype(int)
+    given = make_noisy_labels(true, 0.55 * np.eye(3) + 0.15, random_state=1)
+    clf = BayesANIL(families="bernoulli").fit(X, given)
+    share = clf.fit_.details["shares"]
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    wrong = given != true
+    own = share[np.arange(400), given]
+    assert own[~wrong].mean() > own[wrong].mean() + 0.2
+    assert clf.score(X, true) > 0.9
+    with pytest.raises(ValueError, match="holds reals"):
+        BayesANIL().fit(rng.normal(size=(50, 2)), given[:50])
+
+
+def test_a_search_that_was_cut_names_its_solver():
+    run = draw_zeng(300, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="The solver em_from_diagonal has not converged"):
+        INB(max_iter=2).fit(run.X, run.given)
 
 
 def test_inb_refuses_the_absorbing_diagonal():
@@ -198,3 +247,13 @@ def test_the_positive_label_may_have_any_name():
     np.testing.assert_allclose(turned.noise_matrix_[::-1, ::-1], number.noise_matrix_)
     with pytest.raises(ValueError, match="which of 'a' and 'b' is positive"):
         PUNB().fit(X, np.where(known, "a", "b"))
+
+
+@pytest.mark.parametrize(
+    "name", [*papers.__all__, "NAL", "NLNN", "BestQuantizer", "CombinedBayesTest"]
+)
+def test_every_preset_has_an_example_and_an_equation(name):
+    doc = getattr(misnomer, name).__doc__
+    assert ">>>" in doc
+    stated = re.findall(r"``([^`]*)``", doc.split("Parameters\n")[0])
+    assert name in NO_EQUATION or any(re.search(r"[=~>]", one) for one in stated), stated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 WORDS = ["red", "blue", "green", "tea", "milk", "salt"]
@@ -32,3 +33,14 @@ def table(n: int = 900, seed: int = 0) -> pa.Table:
             "label": pa.array(label.tolist()),
         }
     )
+
+
+def planted(n, seed=0, rates=(0.05, 0.4, 0.05)):
+    """Rows in three wards, one of them careless; the class shares differ, the wards' do not."""
+    rng = np.random.default_rng(seed)
+    true = (rng.random(n) < 0.3).astype(int)
+    frame = pd.DataFrame(rng.normal(1.3 * true[:, None], 1.0, (n, 6)), columns=list("abcdef"))
+    ward = rng.integers(0, 3, n)
+    frame["ward"] = np.array(list("ABC"))[ward]
+    given = np.where(rng.random(n) < np.array(rates)[ward], 1 - true, true)
+    return frame, given, true, ward

@@ -24,12 +24,13 @@ from misnomer.audit.several_inputs import _same
 from misnomer.audit.streamed_files import save_stream
 from misnomer.engines.beside import Here
 from misnomer.engines.stream import Stream
-from misnomer.readers import read
-from misnomer.readers.parts import TablePart
-from misnomer.review.origin import reviewed_audit
+from misnomer.head import crowd as head_crowd
+from misnomer.head.crowd import LearnedColumns, columns_of
+from misnomer.review.rows.origin import reviewed_audit
+from misnomer.rows import read
+from misnomer.rows.parts import TablePart
 from misnomer.solvers import sources_draws
 from misnomer.solvers.sources import SourcesTask, learn_sources
-from misnomer.solvers.sources_batches import column_batches
 from misnomer.sources import from_table
 from misnomer.table import Batch
 from tests.engines.crowd_rows import LONG, WHO, lines, wide
@@ -110,15 +111,19 @@ def test_answers_without_columns_trusted_rows_and_knowledge(tmp_path):
     assert got.fitted.trusted == want.fitted.trusted > 40
 
 
-def test_spilled_batches_give_the_same_fit():
+@pytest.mark.parametrize("sampled", [False, True])
+def test_spilled_batches_give_the_same_fit(monkeypatch, sampled):
+    if sampled:  # then some rows learn, and score the others
+        monkeypatch.setattr(head_crowd, "MOST_ROWS", 400)
+        monkeypatch.setattr(head_crowd, "SAMPLE_ROWS", 300)
     rows = wide()
     answers = from_table(rows.select(WHO).to_pandas())
     schema, blocks = read(rows.drop_columns([*WHO, "number"]))
     batch = Batch(blocks, np.zeros(len(rows), np.int32))
-    want = learn_sources(SourcesTask(answers, schema, batch))
+    want = learn_sources(SourcesTask(answers, columns=columns_of(schema, batch, answers.n_labels)))
     parts = Stream((batch.take(slice(at, at + 77)) for at in range(0, 500, 77)), memory=0)
-    columns = column_batches(schema, parts, 500, Here(), 0)
-    got = learn_sources(SourcesTask(answers, schema, columns=columns))
+    columns = LearnedColumns(schema, parts, 500, answers.n_labels, passes=Here())
+    got = learn_sources(SourcesTask(answers, columns=columns))
     assert parts.spilled and want.trust > 0
     np.testing.assert_allclose(got.share, want.share, atol=1e-9)
     np.testing.assert_allclose(got.model.weights, want.model.weights, atol=1e-9)

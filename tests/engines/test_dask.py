@@ -28,9 +28,9 @@ from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.streaming import fit_rows
 from misnomer.classifiers.terms import understand
 from misnomer.engines.dask import Kept
-from misnomer.readers.files import read_table
-from misnomer.readers.scan import scan
-from misnomer.solvers import pool_large, pool_sample
+from misnomer.head import large
+from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import scan
 from misnomer.table import Batch
 from tests.engines.rows import table
 
@@ -177,9 +177,8 @@ def test_rows_that_workers_judge_are_written_in_order(cluster, folder, tmp_path_
 
 def test_the_default_of_many_rows_sends_sums_alone(cluster, tmp_path, monkeypatch):
     """Every pass over all rows is a fold: no row but those drawn reaches the driver."""
-    monkeypatch.setattr(pool_sample, "MOST_ROWS", 1000)
-    monkeypatch.setattr(pool_sample, "SAMPLE", 600)
-    monkeypatch.setattr(pool_large, "THIN", 900)
+    monkeypatch.setattr(large, "MOST_ROWS", 1000)
+    monkeypatch.setattr(large, "SAMPLE_ROWS", 600)
     rows = table(2400)
     want = audit(rows, "label")
     for i, a in enumerate(range(0, 2400, 700)):

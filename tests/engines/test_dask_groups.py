@@ -12,10 +12,9 @@ import dask.bag as db
 import dask.dataframe as dd
 
 from misnomer import audit
-from misnomer.solvers import pool_large
 from tests.crowds import sites
+from tests.engines.rows import planted
 from tests.engines.test_groups import GROUPS, check_same, messy_sites, written
-from tests.solvers.test_strata import planted
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -34,8 +33,7 @@ def test_groups_of_a_dask_frame(cluster):
     assert (rows["suggested_label"] == want.rows["suggested_label"]).all()
 
 
-def test_many_rows_of_groups_on_a_cluster(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool_large, "THIN", 4_000)
+def test_many_rows_of_groups_on_a_cluster(cluster, tmp_path):
     frame, given, *_ = planted(10_500)
     frame["y"] = given
     path = written(frame, tmp_path / "t.parquet", 3_001)

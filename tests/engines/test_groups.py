@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +19,11 @@ from misnomer.audit.streaming import audit_stream
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.groups import Counted, Groups, codes_of, names_of
 from misnomer.engines.stream import Stream, joined
-from misnomer.readers.scan import scan
-from misnomer.solvers import pool_large
-from misnomer.solvers.strata_all import numbered_groups
+from misnomer.rows.scan import scan
 from misnomer.table import Batch, joined_groups
 from tests.audited import check_sums
 from tests.crowds import cli, sites
-from tests.solvers.test_strata import planted
+from tests.engines.rows import planted
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 GROUPS = {"label": "y", "noise_groups": "site"}
@@ -47,6 +44,11 @@ def written(frame, path, size=128):
     return path
 
 
+def said(found):
+    """The sentences of a verdict; a sample of the rows does not know the worst of all."""
+    return [one for one in found.verdict.sentences if not one.startswith("Most suspect")]
+
+
 def check_same(got, want, close=1e-9):
     """Two audits with groups give one answer."""
     for name, column in want.groups.columns().items():
@@ -59,7 +61,7 @@ def check_same(got, want, close=1e-9):
     np.testing.assert_allclose(got.sources.channels, want.sources.channels, atol=close)
     np.testing.assert_allclose(got.matrix, want.matrix, atol=close)
     assert got.error_count.value == pytest.approx(want.error_count.value, rel=close)
-    assert got.verdict.sentences == want.verdict.sentences
+    assert said(got) == said(want)
     assert got.verdict.level == want.verdict.level
     assert got.fitted.notes == want.fitted.notes and got.label == want.label
     assert dict(got.sources.asked) == dict(want.sources.asked)
@@ -89,11 +91,10 @@ def test_groups_are_the_same_by_batches(tmp_path, whole, rows):
     row = int(got.ranking[0])
     assert got.explain_at(row).log_odds == pytest.approx(whole.explain_at(row).log_odds)
     assert got.classifier.solver == "auto" and "groups" not in got.classifier.fit_.details
-    assert "trusted" in got.verdict.sentences[-1]
+    assert any("trusted" in one for one in got.verdict.sentences)
 
 
-def test_many_rows_of_groups_are_the_same_by_batches(tmp_path, many, monkeypatch):
-    monkeypatch.setattr(pool_large, "THIN", 4_000)
+def test_many_rows_of_groups_are_the_same_by_batches(tmp_path, many):
     want = audit(many, label="y", noise_groups="ward")
     assert want.verdict.tests["groups_judge_rows"]
     path = written(many, tmp_path / "t.parquet", 3_001)
@@ -254,19 +255,12 @@ def test_rows_keep_their_groups_wherever_they_go():
     assert joined_groups([Batch((), np.zeros(2, np.int32))]) is None
 
 
-def test_numbers_of_groups_do_not_go_with_a_stream():
-    rows = Stream([Batch((), np.zeros(3, np.int32))])
-    task = SimpleNamespace(batches=rows, extent=(3, 0))
-    with pytest.raises(ValueError, match="bring the numbers of their groups along"):
-        numbered_groups(task, np.zeros(3, np.intp))
-
-
 def test_the_command_line_by_batches(tmp_path, whole):
     path, out = tmp_path / "t.csv", tmp_path / "out"
     messy_sites().to_csv(path, index=False)
     words = ["audit", path, "--label", "y", "--noise-group", "site", "--trusted", "ok"]
     done = subprocess.run(
-        [sys.executable, "-m", "misnomer", *map(str, words), "--memory", "400MB", "--out", out],
+        [sys.executable, "-m", "misnomer", *map(str, words), "--memory", "500MB", "--out", out],
         capture_output=True,
         text=True,
         check=False,

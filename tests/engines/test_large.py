@@ -11,7 +11,7 @@ from misnomer.audit.run import is_large
 from misnomer.audit.streamed import StreamedAudit
 from misnomer.audit.streaming import too_large
 from misnomer.cli import app
-from misnomer.readers.files import read_table
+from misnomer.rows.files.tables import read_table
 from tests.engines.rows import table
 
 

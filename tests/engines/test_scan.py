@@ -11,25 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv
 
-from misnomer.readers import kept, lines
-from misnomer.readers.delimited import typed
-from misnomer.readers.files import read_table
-from misnomer.readers.parts import spelled_out
-from misnomer.readers.scan import scan
-from misnomer.readers.settle import Guess, guess, settled
+from misnomer.rows.files import parsed, text
+from misnomer.rows.files.cell_types import Guess, cast_cells, guess, typed
+from misnomer.rows.files.tables import read_table
+from misnomer.rows.parts import decoded_table
+from misnomer.rows.scan import scan
 from tests.engines.rows import table
 
 
 def whole(found):
-    return pa.concat_tables(map(spelled_out, found.batches(found.names))).combine_chunks()
+    return pa.concat_tables(map(decoded_table, found.batches(found.names))).combine_chunks()
 
 
 def test_text_in_small_blocks_is_text_at_once(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     csv.write_csv(table(), path)
     want = read_table(path)
-    monkeypatch.setattr(lines, "_BLOCK", 2000)
-    monkeypatch.setattr(kept, "_BATCH", 1000)
+    monkeypatch.setattr(text, "_BLOCK", 2000)
+    monkeypatch.setattr(parsed, "_BATCH", 1000)
     got = scan(path)
     assert got.names == want.column_names
     assert len(list(got.batches(got.names))) > 10
@@ -55,7 +54,7 @@ def test_types_settle_as_if_seen_at_once(cells, rows, comma):
     total = Guess()
     for part in parts:
         total = total + guess(part, total)
-    got = pa.concat_arrays([settled(part, total.kind(decimal_comma=comma)) for part in parts])
+    got = pa.concat_arrays([cast_cells(part, total.kind(decimal_comma=comma)) for part in parts])
     assert got.type == want.type
     assert got.equals(want)
 
@@ -64,7 +63,7 @@ def test_json_lines(tmp_path, monkeypatch):
     path = tmp_path / "t.jsonl"
     table().to_pandas().to_json(path, orient="records", lines=True)
     want = read_table(path)
-    monkeypatch.setattr(lines, "_BLOCK", 3000)
+    monkeypatch.setattr(text, "_BLOCK", 3000)
     got = whole(scan(path))
     assert got.equals(want.combine_chunks().cast(got.schema))
     assert got.schema.types == want.schema.types
@@ -128,7 +127,7 @@ def test_a_damaged_row_group_is_named_or_left_out(tmp_path):
     with pytest.raises(ValueError, match=r"t\.parquet: row group 1 \(40 rows\) cannot be read"):
         list(found.batches(found.names))
     bad = []
-    got = pa.concat_tables(map(spelled_out, found.batches(found.names, bad)))
+    got = pa.concat_tables(map(decoded_table, found.batches(found.names, bad)))
     assert got["number"].to_pylist() == [*range(40), *range(80, 100)]
     assert len(bad) == 1
     (tmp_path / "u.parquet").write_bytes(b"PAR1 no more")

@@ -63,7 +63,7 @@ def _put_together(classifier, batch, given, classes, table, names):
         error_count=Estimate(wrong, estimate.low * labeled, estimate.high * labeled),
         verdict=names.get(
             "verdict",
-            Verdict("trust", ("The columns tell the classes apart.",), {"converged": True}),
+            Verdict("checked", ("The columns tell the classes apart.",), {"converged": True}),
         ),
         label=names.get("label", "diagnosis"),
         labels=classes,
@@ -109,7 +109,7 @@ def hostile_audit():
         np.full(4, 0.25), matrix, tables, codes, given,
         classes=HOSTILE, values=HOSTILE, columns=("<b>bold</b>", 'on"click="x'),
         label="</title><img src=x onerror=alert(2)>", warnings=("<i>mind</i> this",),
-        verdict=Verdict("ranking", ("<u>Only</u> order holds.",), {"<k>": "<v>", "bad": np.nan}),
+        verdict=Verdict("assumed", ("<u>Only</u> order holds.",), {"<k>": "<v>", "bad": np.nan}),
     )  # fmt: skip
 
 

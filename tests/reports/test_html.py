@@ -7,13 +7,18 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
+from misnomer import reports
 from misnomer.reports.html import to_html
+from misnomer.review import server
 from tests.reports.audits import HOSTILE, hostile_audit, large_audit, small_audit
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+TEMPLATES = Path(reports.__file__).parent / "templates"
+PAGE = Path(server.__file__).parent / "page"
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 
@@ -80,7 +85,7 @@ def test_it_says_what_the_audit_says():
         "90% interval 15.7% to 25.7%",
         "P(given | true)",
         "18.2%",
-        "the numbers can be trusted",
+        "checked, holds whatever the noise",
         "Two starts agreed.",
         "random_state=0",
         "misnomer audit DATA --label diagnosis",
@@ -144,3 +149,68 @@ def test_a_phone_need_not_scroll_sideways(hostile, tmp_path):
     dom, _, _ = browse(frame, tmp_path, "--allow-file-access-from-files")
     room, needed = map(int, re.search(r"<title>(\d+),(\d+)</title>", dom).groups())
     assert 300 < needed <= room <= 360
+
+
+def test_the_head_tells_one_report_from_another(tmp_path):
+    from misnomer import audit
+
+    table = tmp_path / "visits <1>.csv"
+    rows = "yes,no,flu\nno,yes,cold\nno,yes,flu\nyes,no,cold\n" * 20
+    table.write_text("fever,cough,diagnosis\n" + rows)
+    found = audit(table, label="diagnosis")
+    page = to_html(found)
+    head = page[page.index("<header>") : page.index("<h1>")]
+    assert "visits &lt;1&gt;.csv" in head and str(tmp_path) not in head
+    assert f"{table.stat().st_size / 1000:.1f} kB" in head or "byte" in head
+    assert found.origin.digest[:16] in head and found.origin.digest in page
+    assert re.search(r"audited \d{4}-\d\d-\d\d \d\d:\d\d UTC", head)
+    assert "a table in memory, 9 rows" in to_html(small_audit())
+
+
+@pytest.mark.parametrize("classes", [10, 20])
+def test_a_heat_map_has_every_cell(classes):
+    page = to_html(large_audit(classes=classes, columns=5, rows=400))
+    cells = re.findall(r'<td class="(?:right|wrong)"', page)
+    assert len(cells) == 2 * classes**2
+    assert page.count('class="heat dense"') == 2
+
+
+def _colors(css, dark):
+    """Read the variables of a style sheet, on light or on dark paper."""
+    part = css[css.index("prefers-color-scheme: dark") :] if dark else css
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", part[: part.index("}")]))
+
+
+def _luminance(rgb):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    """Compare two colors by their luminance, as WCAG does."""
+    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def _rgb(text):
+    return [int(text[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_cell_of_the_matrix_can_be_read(dark):
+    css = (TEMPLATES / "report.css").read_text()
+    colors = {name: _rgb(text) for name, text in _colors(css, dark).items()}
+    most = int(re.search(r"--right-fill\) calc\(var\(--depth\) \* (\d+)%\)", css)[1]) / 100
+    for fill in ("right-fill", "wrong-fill"):
+        for depth in (0.0, 0.25, 0.5, 0.75, 1.0):
+            share = depth * most
+            behind = [share * a + (1 - share) * b for a, b in
+                      zip(colors[fill], colors["paper"], strict=True)]  # fmt: skip
+            assert contrast(colors["ink"], behind) >= 4.5
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_report_has_the_colors_of_the_page(dark):
+    report = _colors((TEMPLATES / "report.css").read_text(), dark)
+    page = _colors((PAGE / "page.css").read_text(), dark)
+    assert report and {name: page[name] for name in report} == report

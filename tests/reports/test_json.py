@@ -24,8 +24,8 @@ def test_keys_are_stable():
     assert set(found) == KEYS
     assert found["schema_version"] == 1
     assert set(found["issues"][0]) == {
-        "position", "row", "given_label", "suggested_label", "error_probability", "evidence",
-        "log_odds",
+        "position", "row", "line", "given_label", "suggested_label", "error_probability",
+        "evidence", "log_odds",
     }  # fmt: skip
 
 

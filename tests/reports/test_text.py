@@ -12,7 +12,7 @@ from tests.reports.audits import hostile_audit, large_audit, small_audit
 
 GOLDEN = """\
 About 20.7% of the labels in “diagnosis” are wrong
-✓ Verdict: the numbers can be trusted.
+✓ Verdict: checked, holds whatever the noise.
 The columns tell the classes apart.
 
 Wrong labels  20.7% (90% interval 15.7% to 25.7%)
@@ -85,6 +85,6 @@ def test_many_classes_show_the_largest_confusions_only():
 def test_the_headline_is_no_surer_than_the_verdict():
     unsure = Verdict("cannot tell", ("Two stories fit.",))
     text = printed(small_audit(verdict=unsure))
-    assert text.startswith("This data cannot tell which labels in “diagnosis” are wrong")
-    assert "? Verdict: this data cannot tell." in text
-    assert printed(small_audit(verdict=Verdict("ranking"))).startswith("Perhaps 20.7%")
+    assert text.startswith("This data cannot tell how many labels in “diagnosis” are wrong")
+    assert "? Verdict: labels and columns alone cannot tell how many." in text
+    assert printed(small_audit(verdict=Verdict("assumed"))).startswith("Perhaps 20.7%")

@@ -1,4 +1,4 @@
-"""An audit with planted errors, a server of it in a process of its own, and a browser."""
+"""An audit with planted errors, and a server of it in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,19 +13,8 @@ from pathlib import Path
 import pytest
 
 from misnomer.demo import planted_table
-from misnomer.review.origin import reviewed_audit
+from misnomer.review.rows.origin import reviewed_audit
 from misnomer.review.session import FILE, Review
-
-CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser")) if p), None)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
@@ -55,9 +44,9 @@ def review(folder):
 
 
 @contextmanager
-def serving(folder: Path, *options: str):
+def serving(folder: Path, *options: str, verb: str = "review"):
     """Run ``misnomer review`` and hand out its process and the address it prints."""
-    command = [sys.executable, "-m", "misnomer", "review", str(folder), "--no-browser", *options]
+    command = [sys.executable, "-m", "misnomer", verb, str(folder), "--no-browser", *options]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -66,7 +55,8 @@ def serving(folder: Path, *options: str):
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     try:
-        address = process.stdout.readline().strip()
+        lines = iter(process.stdout.readline, "")
+        address = next((line.strip() for line in lines if line.startswith("http")), "")
         if not address:
             raise AssertionError(process.stderr.read())
         yield process, address
@@ -74,15 +64,3 @@ def serving(folder: Path, *options: str):
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         process.communicate(timeout=180)
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """A headless Chromium; without one, the tests in a browser are skipped."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed: the page is not tried in a browser")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()

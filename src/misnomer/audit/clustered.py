@@ -12,14 +12,14 @@ import pyarrow as pa
 from misnomer.audit.streamed import StreamedAudit, answers, row_columns
 from misnomer.audit.streamed_judging import lightened
 from misnomer.audit.streaming import audit_stream
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import Terms
 from misnomer.engines.dask import Cluster
 from misnomer.engines.dask_frames import lazily, pieces, then
-from misnomer.readers.frames import arrow_columns
-from misnomer.readers.kinds import unified
-from misnomer.readers.parts import TablePart, conform
-from misnomer.readers.scan import Scan
+from misnomer.rows.files.formats import unified
+from misnomer.rows.frames import arrow_columns
+from misnomer.rows.parts import TablePart, conform
+from misnomer.rows.scan import Scan
 
 
 def audit_dask(
@@ -27,7 +27,7 @@ def audit_dask(
     label: Any,
     *,
     cluster: Cluster,
-    classifier: NoisyLabelNB | None = None,
+    classifier: NoisyLabelEstimator | None = None,
     ignore: Sequence[str] = (),
     id: str | None = None,
     trusted: str | None = None,
@@ -94,7 +94,12 @@ def table_of(piece: Any) -> pa.Table:
 
 
 def judged_frame(
-    classifier: NoisyLabelNB, terms: Terms, schema: pa.Schema, judge: Any, frame: Any, start: int
+    classifier: NoisyLabelEstimator,
+    terms: Terms,
+    schema: pa.Schema,
+    judge: Any,
+    frame: Any,
+    start: int,
 ) -> Any:
     """Judge the rows of one partition that begins at a row number; its index stays."""
     rows = conform(table_of(frame), schema, schema.names)

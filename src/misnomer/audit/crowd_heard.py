@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer.audit.inputs import labels_of
-from misnomer.readers.parts import Part
+from misnomer.rows.parts import Part
 from misnomer.sources import Answers, from_codes
 
 Codes = NDArray[np.int32]

@@ -13,7 +13,7 @@ from misnomer.audit import crowd_heard, crowd_lines, several_inputs
 from misnomer.audit.crowd_lines import FirstLines, WholeLines
 from misnomer.audit.crowd_same import same_columns
 from misnomer.audit.inputs import check_column
-from misnomer.readers.scan import Scan
+from misnomer.rows.scan import Scan
 from misnomer.sources import Answers
 
 
@@ -27,6 +27,14 @@ class Asked:
     id: str | None = None
     trusted: str | None = None
     skip_bad: bool = False
+    ignore_case: bool = False
+
+    @property
+    def label_columns(self) -> list[str]:
+        """The columns that hold labels."""
+        if self.long is not None:
+            return several_inputs.three_columns(self.long)[2:]
+        return several_inputs.named_annotators(self.annotators)
 
     @property
     def named(self) -> list[str]:

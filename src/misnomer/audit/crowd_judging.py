@@ -16,8 +16,8 @@ from misnomer.audit.crowd_inputs import Gathered
 from misnomer.audit.crowd_rows import Reading
 from misnomer.audit.streamed import Collector
 from misnomer.audit.streamed_judging import RowsTo, collected, lightened
-from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.readers.parts import spelled_out
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.rows.parts import decoded_table
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,11 @@ class Known:
 
 
 def judged_here(
-    said: Gathered, reading: Reading, classifier: NoisyLabelNB, known: Known, rows_to: RowsTo | None
+    said: Gathered,
+    reading: Reading,
+    classifier: NoisyLabelEstimator,
+    known: Known,
+    rows_to: RowsTo | None,
 ) -> Collector:
     """Read every row; whoever asked for the rows gets them table by table."""
     collector = Collector(classifier, len(known.codes))
@@ -53,7 +57,7 @@ def judged_there(
     cluster: Any,
     said: Gathered,
     reading: Reading,
-    classifier: NoisyLabelNB,
+    classifier: NoisyLabelEstimator,
     known: Known,
     rows_to: RowsTo | None,
 ) -> Collector:
@@ -88,6 +92,6 @@ def judged(
             )
         if rows.num_rows:
             batch = replace(reading.batch(rows), given=own.codes, start=collector.start)
-            yield collector.take(batch, spelled_out(rows), own.share)
+            yield collector.take(batch, decoded_table(rows), own.share)
     if collector.start - first < n:
         raise ValueError(f"there were {n:,} rows, and now there are fewer: was the file changed?")

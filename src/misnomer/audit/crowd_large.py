@@ -17,7 +17,7 @@ from misnomer.audit.large import joined_cluster
 from misnomer.audit.several import prepared
 from misnomer.audit.streamed import StreamedAudit, answers, row_columns
 from misnomer.audit.streamed_judging import lightened
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.table import Batch
 
@@ -87,7 +87,7 @@ def audit_frame(
     return replace(found.audit, lazy=lazy)
 
 
-def known_frame(classifier: NoisyLabelNB, frame: Any, known: Known) -> Any:
+def known_frame(classifier: NoisyLabelEstimator, frame: Any, known: Known) -> Any:
     """List what is known of the rows of one partition; its index stays."""
     found = answers(classifier, Batch((), known.codes), known.share)
     out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()

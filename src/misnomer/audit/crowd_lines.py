@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from misnomer.audit.crowd_heard import Codebook, Codes, Heard, joined, one_dictionary
-from misnomer.readers.parts import Part
+from misnomer.rows.parts import Part
 from misnomer.sources import Answers, from_codes
 
 

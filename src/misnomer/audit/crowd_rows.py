@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from misnomer.classifiers.terms import yes_or_no
 from misnomer.kernels.blocks import Block
-from misnomer.readers import discover, read_like
-from misnomer.readers.parts import Part
-from misnomer.readers.read import _kinds
-from misnomer.readers.scan import Scan
+from misnomer.rows import read_like
+from misnomer.rows.columns import discover
+from misnomer.rows.parts import Part
+from misnomer.rows.read import _kinds
+from misnomer.rows.scan import Scan
 from misnomer.table import Batch, Column, Schema
 
 

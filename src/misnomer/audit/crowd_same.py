@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer.audit.crowd_lines import Items
-from misnomer.readers.parts import Part
+from misnomer.rows.parts import Part
 
 Words = NDArray[np.uint64]
 _GAP = np.uint64(0x9E3779B97F4A7C15)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from misnomer.audit.checked import finished
 from misnomer.audit.crowd_inputs import Asked, Gathered, gathered
 from misnomer.audit.crowd_judging import Known, judged_here, judged_there
 from misnomer.audit.crowd_numbers import put_together
@@ -28,7 +29,8 @@ from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.crowd_streaming import fit_crowd
 from misnomer.engines.beside import Here
 from misnomer.engines.stream import Stream
-from misnomer.readers.scan import Scan, scan
+from misnomer.rows.columns.labels import with_clean_labels
+from misnomer.rows.scan import Scan, scan
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,7 @@ def audit_crowd(
     checkpoint: Any = None,
     cluster: Any = None,
     rows_to: RowsTo | None = None,
+    ignore_case: bool = False,
 ) -> StreamedAudit:
     """Audit rows with several labels each, in bounded memory.
 
@@ -63,7 +66,7 @@ def audit_crowd(
     ----------
     source : path, address or Scan
         The rows, or with ``long`` the answers.
-    annotators, long, ignore, id, trusted, knowledge
+    annotators, long, ignore, id, trusted, knowledge, ignore_case
         As in `audit`; columns by name.
     classifier : CrowdNB, optional
         An unfitted classifier, with its options.
@@ -73,9 +76,11 @@ def audit_crowd(
         Refused: they go with one label a row.
     """
     check_said(label, [annotators, long, noise_groups], checkpoint)
-    asked = Asked(annotators, long, tuple(ignore), id, trusted, skip_bad)
+    asked = Asked(annotators, long, tuple(ignore), id, trusted, skip_bad, ignore_case)
     crowd = CrowdNB() if classifier is None else classifier
-    return heeded(source, asked, crowd, knowledge, memory, cluster, rows_to).audit
+    audit = heeded(source, asked, crowd, knowledge, memory, cluster, rows_to).audit
+    concluded: StreamedAudit = finished(audit, None)
+    return concluded
 
 
 def heeded(
@@ -90,11 +95,12 @@ def heeded(
     """Gather the answers, learn, and put what was found beside the rows."""
     started, used = perf_counter(), resident()
     mapped: Any = map if cluster is None else cluster.map
-    found = source
-    if not isinstance(source, Scan):
-        found = scan(source, skip_bad=asked.skip_bad, mapped=mapped)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        found = source
+        if not isinstance(source, Scan):
+            found = scan(source, skip_bad=asked.skip_bad, mapped=mapped)
+            found = with_clean_labels(found, asked.label_columns, asked.ignore_case)
         said = gathered(found, asked, mapped)
         pa.default_memory_pool().release_unused()
         told = told_of(said.answers, _trusted(said, asked, mapped))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from misnomer.evidence import Evidence
 
 Array = NDArray[np.float64]
 
@@ -100,4 +102,29 @@ def explained(
         prior=float(evidence.prior[this] - evidence.prior[against]),
         label=float(evidence.label[this] - evidence.label[against]),
         error_probability=doubt,
+    )
+
+
+#: What the model, fitted to all rows, owes to the row in question; it is judged without that.
+WITHOUT_ITSELF = "judged without itself"
+
+
+def without_itself(evidence: Evidence, posterior: Array, absent: str = "") -> Evidence:
+    """Add the term that brings the evidence to the posterior by which the row was judged.
+
+    The model has seen the row; the audit judges every row by the others. With that term, evidence
+    adds up to the log-odds of what is shown. Where a classifier is ``absent`` that the audit
+    listened to, the term is what it said.
+    """
+    if not (posterior > 0).all():
+        return evidence  # its class is known: nothing is weighed
+    gap = np.log(posterior) - evidence.total
+    gap = gap - gap.mean()
+    if float(np.abs(gap).max(initial=0.0)) < 1e-9:
+        return evidence
+    return replace(
+        evidence,
+        names=(*evidence.names, absent or WITHOUT_ITSELF),
+        values=(*evidence.values, None),
+        terms=np.concatenate([evidence.terms, gap[None, :]]),
     )

@@ -32,12 +32,34 @@ class Shape:
         The input's columns, in its order; None where they have no names (a sparse matrix).
     id : str or None
         The column that names the rows.
+    lines : (n,) array of int or None
+        The line of the file on which each row stands, from 1; None where no file says.
     """
 
     backend: str
     index: Any = None
     source: Any = None
     id: str | None = None
+    lines: NDArray[np.int64] | None = None
+
+    @property
+    def noun(self) -> str:
+        """What the names of rows count: lines of a file, else rows."""
+        by_line = self._id_column() is None and self.index is None and self.lines is not None
+        return "line" if by_line else "row"
+
+    def name(self, position: int) -> Any:
+        """Name a row as the user finds it: by its id, its index, its line, else its position."""
+        named = self._id_column()
+        if named is not None:
+            return named[position].as_py()
+        if self.index is not None:
+            return self.index[position]
+        return position if self.lines is None else int(self.lines[position])
+
+    def _id_column(self) -> Any:
+        known = self.id is not None and self.id in self.table().column_names
+        return self.table().column(self.id) if known else None
 
     def table(self) -> pa.Table:
         """Return the input's own columns."""
@@ -60,15 +82,13 @@ class Shape:
         return int(place) % n
 
     def rows(self, audit: Audit, order: NDArray[np.intp] | None = None) -> Any:
-        """Put the answers about rows side by side; ``order`` chooses some of them."""
+        """Put the answers about rows side by side; ``order`` chooses some, and says which."""
         every = row_columns(audit)
         if order is None:
             return self._frame(every, self.index)
         some = every.take(pa.array(order))
-        index = None if self.index is None else self.index[order]
-        if self.index is None:
-            some = some.add_column(0, "row", pa.array(order.astype(np.int64)))
-        return self._frame(some, index)
+        some = some.add_column(0, "row", pa.array(order.astype(np.int64)))
+        return self._frame(some, None if self.index is None else self.index[order])
 
     def matrix(self, matrix: Array, labels: tuple[Any, ...], classes: tuple[Any, ...]) -> Any:
         """Lay a (given, true) matrix out: an index of given labels (pandas), or a first column."""
@@ -114,8 +134,23 @@ def row_columns(audit: Audit) -> pa.Table:
             "error_probability": pa.array(wrong, mask=blank),
             "label_quality": pa.array(1.0 - wrong, mask=blank),
             "is_label_issue": pa.array(audit.is_label_issue),
+            **_unusual_columns(audit),
         }
     )
+
+
+def _unusual_columns(audit: Any) -> dict[str, pa.Array]:
+    """Say which rows nearly equal another one, or none at all; empty where that is not known."""
+    if not hasattr(audit, "unusual"):
+        return {}
+    found, n = audit.unusual, len(audit.given)
+    if found is None:
+        return {"near_duplicate": pa.nulls(n, pa.int64()), "is_outlier": pa.nulls(n, pa.bool_())}
+    alone = found.near_duplicate < 0
+    return {
+        "near_duplicate": pa.array(found.near_duplicate, mask=alone),
+        "is_outlier": pa.array(found.outlier),
+    }
 
 
 def _pandas(table: pa.Table, index: Any) -> Any:

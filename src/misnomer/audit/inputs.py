@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
-from misnomer.readers.frames import arrow_columns, is_frame
+from misnomer.rows.columns.labels import clean_labels
+from misnomer.rows.files.dialect import DescribedPath, dialect_of
+from misnomer.rows.files.lines import lines_of
+from misnomer.rows.frames import arrow_columns, from_objects, is_frame
+from misnomer.rows.tabular import as_table, column_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,10 @@ class Inputs:
         What the input was.
     notes : tuple of str
         What was left out, and why.
+    checked : (n,) array or None
+        The true label of rows that a person has checked, None for the others.
+    pred_probs : array, frame or None
+        Probabilities of the labels that somebody brings; without a table ``features`` is None.
     """
 
     features: Any
@@ -45,24 +54,120 @@ class Inputs:
     trusted: NDArray[np.bool_] | None
     shape: Shape
     notes: tuple[str, ...] = ()
+    checked: NDArray[Any] | None = None
+    pred_probs: Any = None
 
 
 def gather(
-    data: Any, label: Any, *, ignore: Any = (), id: str | None = None, trusted: Any = None
+    data: Any,
+    label: Any,
+    *,
+    ignore: Any = (),
+    id: str | None = None,
+    trusted: Any = None,
+    ignore_case: bool = False,
+    pred_probs: Any = None,
 ) -> Inputs:
-    """Take the label out of a frame or a file, or line labels up with an array."""
-    backend = None
-    if isinstance(data, str | Path):
-        from misnomer.readers.files import read_table
+    """Take the label out of a frame or a file, or line labels up with an array.
 
-        data, backend = read_table(data), default_backend()
+    Blanks at the ends of labels say nothing, and "NA" or "?" is no label. Beside probabilities
+    there may be no table at all, or one of labels alone.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            if data is None:
+                found = _labels_alone(label, trusted, pred_probs)
+            else:
+                found = _gathered(data, label, ignore, id, trusted, alone=pred_probs is not None)
+        except ValueError as error:  # what the reader had to choose may be why
+            chosen = [str(one.message) for one in caught if " was read" in str(one.message)]
+            raise ValueError(f"{error} ({chosen[0]})" if chosen else str(error)) from None
+    y, notes = found.y, [str(one.message) for one in caught]
+    if y.dtype.kind in "OU":
+        words, more = clean_labels(y.tolist(), ignore_case)
+        y, notes = np.array(words, dtype=object), [*notes, *more]
+    return replace(found, y=y, notes=(*found.notes, *notes), pred_probs=pred_probs)
+
+
+def _labels_alone(label: Any, trusted: Any, pred_probs: Any) -> Inputs:
+    """Take labels without a table: probabilities tell about the rows."""
+    if pred_probs is None:
+        raise ValueError(
+            "there are no rows: pass a table, or the probabilities of a model of yours"
+        )
+    if label is None or isinstance(label, str):
+        raise ValueError("beside probabilities, pass the labels: audit(labels=y, pred_probs=P)")
+    from misnomer.classifiers import labels
+
+    y = labels.column(label)
+    if not len(y):
+        raise ValueError("there are no labels")
+    source = pa.table([from_objects("label", y)], names=["label"])
+    index = getattr(label, "index", None) if hasattr(label, "iloc") else None
+    return Inputs(None, y, "label", trusted, Shape(default_backend(), index, source))
+
+
+def _gathered(
+    data: Any, label: Any, ignore: Any, id: str | None, trusted: Any, *, alone: bool = False
+) -> Inputs:
+    data, backend = tabled(data)
     if _is_table(data):
-        return _from_frame(data, label, backend, _names(ignore), id, trusted)
+        return _from_frame(data, label, backend, _names(ignore), id, trusted, alone=alone)
+    if _is_place(label):
+        data, label = _split(data, label)
     if isinstance(label, str) or label is None:
         raise ValueError("an array has no label column: call audit(X, y) with the labels in y")
     if _names(ignore) or id is not None or isinstance(trusted, str):
         raise ValueError("an array's columns have no names: pass a frame to use ignore= or id=")
     return _from_array(data, label, trusted)
+
+
+def tabled(data: Any) -> tuple[Any, str | None]:
+    """Read a file, or take whatever holds rows for a table; and the kind of frame to hand out."""
+    if isinstance(data, str | Path):
+        from misnomer.rows.files.tables import read_table
+
+        return read_table(data), default_backend()
+    table = as_table(data)
+    made = isinstance(table, pa.Table) and not isinstance(data, pa.Table | pa.RecordBatch)
+    return table, default_backend() if made else None
+
+
+def described(data: Any, reading: Mapping[str, Any]) -> DescribedPath:
+    """Put what the user says of a file beside its path."""
+    if not isinstance(data, str | Path):
+        raise ValueError("reading= tells how a file is to be read, and the rows are no file")
+    return DescribedPath(data, dialect_of(reading))
+
+
+def given_labels(label: Any, *others: Any) -> Any:
+    """Take the labels by any name: ``audit(X, y)``, ``label="column"``, ``y=``, ``labels=``."""
+    said = [one for one in (label, *others) if one is not None]
+    if len(said) > 1:
+        raise ValueError("the labels are given twice: say one of label=, labels= and y=")
+    return said[0] if said else None
+
+
+def _is_place(label: Any) -> bool:
+    return isinstance(label, int | np.integer) and not isinstance(label, bool)
+
+
+def _label_name(label: Any, names: Sequence[str]) -> Any:
+    """Name a column by its number or its tuple, as pandas does."""
+    if _is_place(label) or (isinstance(label, tuple) and column_name(label) in names):
+        return column_name(label)
+    return label
+
+
+def _split(data: Any, place: int) -> tuple[Any, Any]:
+    """Take a column of an array for the labels."""
+    X = data if isinstance(data, np.ndarray) or sparse.issparse(data) else _array(data)
+    if X.ndim != 2 or not -X.shape[1] <= place < X.shape[1]:
+        raise ValueError(f"there is no column {place}: the array's shape is {X.shape}")
+    if sparse.issparse(X):
+        raise ValueError("a sparse matrix holds no labels: call audit(X, y) with the labels in y")
+    return np.delete(X, place, axis=1), X[:, place]
 
 
 def _is_table(data: Any) -> bool:
@@ -74,11 +179,18 @@ def _names(ignore: Any) -> list[str]:
 
 
 def _from_frame(
-    data: Any, label: Any, backend: str | None, ignore: list[str], id: Any, trusted: Any
+    data: Any,
+    label: Any,
+    backend: str | None,
+    ignore: list[str],
+    id: Any,
+    trusted: Any,
+    *,
+    alone: bool = False,
 ) -> Inputs:
     frame = nw.from_native(data, eager_only=True)
     names, columns = arrow_columns(data)
-    source = pa.table(columns, names=names)
+    source, label = pa.table(columns, names=names), _label_name(label, names)
     if not len(source):
         raise ValueError("the table has no rows")
     apart = [*ignore, *([id] if id is not None else [])]
@@ -90,14 +202,52 @@ def _from_frame(
         check_column(name, names)
     y = labels_of(source, label) if isinstance(label, str) else _aligned(label, len(source))
     mask = flags_of(source, trusted) if isinstance(trusted, str) else trusted
+    written = [name for name in written_by_misnomer(names) if name not in apart]
+    apart += written
     numbers = [name for name in names if name not in apart and is_numbering(name, source)]
     kept = [name for name in frame.columns if str(name) not in {*apart, *numbers}]
-    if not kept:
+    if not kept and not alone:
         raise ValueError("no column is left to learn from: the label needs others beside it")
-    shape = Shape(backend or _backend(frame), _index(data), source, id)
+    lines = lines_of(data) if isinstance(data, pa.Table) else None
+    shape = Shape(backend or _backend(frame), _index(data), source, id, lines)
     named = label if isinstance(label, str) else str(getattr(label, "name", None) or "label")
     notes = tuple(f"column {name!r} only numbers the rows: it is ignored" for name in numbers)
-    return Inputs(frame.select(kept).to_native(), y, named, mask, shape, notes)
+    notes += written_note(written)
+    features = frame.select(kept).to_native() if kept else None
+    return Inputs(features, y, named, mask, shape, notes)
+
+
+_WRITTEN = (
+    "given_label", "suggested_label", "error_probability", "label_quality", "is_label_issue",
+    "near_duplicate", "is_outlier", "decided_by", "decided_at", "consensus", "predicted_class",
+)  # fmt: skip
+
+
+def written_by_misnomer(names: Sequence[str]) -> list[str]:
+    """List the columns that an export or a prediction has added: they tell the label.
+
+    One such name alone may be anybody's; two are ours.
+
+    Examples
+    --------
+    >>> (
+    ...     written_by_misnomer(["age", "given_label", "decided_by"]),
+    ...     written_by_misnomer(["consensus"]),
+    ... )
+    (['given_label', 'decided_by'], [])
+    """
+    found = [name for name in names if name.removesuffix(" (misnomer)") in _WRITTEN]
+    if found == ["predicted_class"] and "probability" in names:
+        found.append("probability")
+    return found if len(found) > 1 else []
+
+
+def written_note(written: Sequence[str]) -> tuple[str, ...]:
+    """Say that they are left out."""
+    if not written:
+        return ()
+    named = ", ".join(map(repr, written))
+    return (f"the columns {named} were written by misnomer: they are not learned from",)
 
 
 def is_numbering(name: str, source: pa.Table) -> bool:
@@ -128,17 +278,13 @@ def _from_array(data: Any, y: Any, trusted: Any) -> Inputs:
     source = None
     if not sparse.issparse(X):
         names, columns = arrow_columns(X)
-        source = pa.table([*columns, _arrow(given)], names=[*names, "label"])
+        source = pa.table([*columns, from_objects("label", given)], names=[*names, "label"])
     return Inputs(X, given, "label", trusted, Shape(default_backend(), None, source))
 
 
 def _array(data: Any) -> NDArray[Any]:
     plain = np.asarray(data)
     return np.asarray(data, dtype=object) if plain.dtype.kind in "US" else plain
-
-
-def _arrow(y: NDArray[Any]) -> pa.Array:
-    return pa.array(y if y.dtype.kind in "biuf" else y.tolist(), from_pandas=True)
 
 
 def _aligned(y: Any, n: int) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines.local import fold
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.smoothing import resolve
@@ -38,7 +38,7 @@ class Intervals:
     prior_high: Array
 
 
-def intervals(classifier: NoisyLabelNB, batch: Batch, rate: float) -> Intervals:
+def intervals(classifier: NoisyLabelEstimator, batch: Batch, rate: float) -> Intervals:
     """Take the intervals that the solver found (``details["intervals"]``), or draw them."""
     model = classifier.model_
     found = classifier.fit_.details.get("intervals")
@@ -70,7 +70,7 @@ def _clipped(value: Array, low: Array, high: Array) -> tuple[Array, Array]:
     return np.minimum(np.clip(low, 0, 1), value), np.maximum(np.clip(high, 0, 1), value)
 
 
-def _bootstrap(classifier: NoisyLabelNB, batch: Batch) -> list[Any]:
+def _bootstrap(classifier: NoisyLabelEstimator, batch: Batch) -> list[Any]:
     """Draw standard errors of the error rate, the matrix and the prior."""
     model = classifier.model_
     virtual = classifier.fit_.details.get("virtual")
@@ -91,7 +91,7 @@ def _bootstrap(classifier: NoisyLabelNB, batch: Batch) -> list[Any]:
 
 
 def _refit(
-    classifier: NoisyLabelNB, batch: Batch, virtual: Array, rng: np.random.Generator
+    classifier: NoisyLabelEstimator, batch: Batch, virtual: Array, rng: np.random.Generator
 ) -> tuple[float, Array, Array]:
     weight = rng.exponential(size=len(batch))
     drawn = replace(batch, weight=weight)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
@@ -16,7 +16,7 @@ _WIDE = 0.10  # half the interval of the error rate
 _SEPARATE = 0.75  # mean probability of the best class from the columns alone
 
 
-def judged(classifier: NoisyLabelNB, batch: Batch, rate: Estimate, labeled: int) -> Verdict:
+def judged(classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int) -> Verdict:
     """Take the verdict that the solver found (``details["verdict"]``), or look at a few numbers."""
     found = classifier.fit_.details.get("verdict")
     if isinstance(found, Verdict):
@@ -26,7 +26,9 @@ def judged(classifier: NoisyLabelNB, batch: Batch, rate: Estimate, labeled: int)
     return _plain(_tests(classifier, batch, rate, labeled))
 
 
-def _tests(classifier: NoisyLabelNB, batch: Batch, rate: Estimate, labeled: int) -> dict[str, Any]:
+def _tests(
+    classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int
+) -> dict[str, Any]:
     model, L = classifier.model_, len(classifier.labels_)
     alone = model.posterior(batch.judged_by(np.full(len(batch), L, np.int32)))
     matrix = model.channel.matrix
@@ -64,4 +66,4 @@ def _plain(tests: dict[str, Any]) -> Verdict:
         "This solver did not test whether the columns speak independently of each other; "
         "where they repeat each other, the number of errors is overstated."
     )
-    return Verdict("cannot tell" if lost else "ranking", (*lost, *doubtful, untested), tests)
+    return Verdict("cannot tell" if lost else "assumed", (*lost, *doubtful, untested), tests)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from misnomer.audit.result import Audit
 from misnomer.classifiers import labels
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
 from misnomer.knowledge import Knowledge, channel_of, rows_needed
 
 Found = TypeVar("Found", bound=Audit)
@@ -26,15 +26,25 @@ def refuse_large(data: Any, *said: Any) -> None:
         )
 
 
-def knowing(classifier: NoisyLabelNB, knowledge: Any, y: NDArray[Any]) -> NoisyLabelNB:
+def knowing(
+    classifier: NoisyLabelEstimator, knowledge: Any, y: NDArray[Any]
+) -> NoisyLabelEstimator:
     """Give a classifier the channel that is known in part; EM finds what is open.
 
     Of the labels ``y`` only the names count: a list of these will do.
     """
     names = labels.distinct(y, labels.missing(y))
     channel = channel_of(parts_of(knowledge, names.tolist()), names.tolist())
-    known: NoisyLabelNB = classifier.set_params(channel=channel, solver="em")
-    return known
+    if "channel" in classifier.get_params():
+        known: NoisyLabelEstimator = classifier.set_params(channel=channel, solver="em")
+        return known
+    return NoisyLabelNB(
+        channel=channel,
+        solver="em",
+        families=classifier.families,
+        random_state=classifier.random_state,
+        progress=classifier.progress,
+    )
 
 
 def parts_of(knowledge: Any, names: list[Any]) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def audit_large(
     cluster: Any,
     noise_groups: Any = None,
     knowledge: Any = None,
+    ignore_case: bool = False,
+    learners: Any = None,
 ) -> StreamedAudit:
     """Take the arguments of `audit` to whoever can go about it."""
     known = dict.fromkeys([text] if isinstance(text, str) else text, "text")
@@ -40,7 +42,7 @@ def audit_large(
     if noise_groups is not None and not isinstance(noise_groups, str):
         raise ValueError("of rows that are read by batches, noise_groups must name a column")
     options: dict[str, Any] = {
-        "classifier": prepared(classifier, families, random_state, progress),
+        "classifier": prepared(classifier, families, random_state, progress, learners),
         "ignore": [ignore] if isinstance(ignore, str) else list(ignore),
         "id": id,
         "trusted": trusted,
@@ -62,6 +64,7 @@ def audit_large(
             skip_bad=skip_bad,
             checkpoint=checkpoint,
             cluster=found,
+            ignore_case=ignore_case,
             **options,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
@@ -18,12 +19,13 @@ from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import Audit, Fitted, doubt, places
 from misnomer.classifiers import labels
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import checked_trusted
+from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate
-from misnomer.readers import read_like
-from misnomer.readers.delimited import MISSING
-from misnomer.readers.frames import arrow_columns
+from misnomer.rows import read_like
+from misnomer.rows.columns.plain import MISSING
+from misnomer.rows.frames import arrow_columns
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -45,34 +47,55 @@ def with_texts(families: Any, texts: list[str], features: Any) -> Any:
     return {**known, **dict.fromkeys(texts, "text")}
 
 
-def prepared(classifier: Any, families: Any, random_state: Any, progress: Any) -> NoisyLabelNB:
+def prepared(
+    classifier: Any, families: Any, random_state: Any, progress: Any, learners: Any = None
+) -> NoisyLabelEstimator:
     """Build the default classifier, or take a fresh copy of the user's."""
     if classifier is None:
-        return NoisyLabelNB(families=families, random_state=random_state, progress=progress)
-    fresh: NoisyLabelNB = clone(classifier)
+        return NoisyLabelClassifier(
+            "auto" if learners is None else learners,
+            families=families,
+            random_state=random_state,
+            progress=progress,
+        )
+    if learners is not None:
+        raise ValueError("say learners= or classifier=, not both")
+    fresh: NoisyLabelEstimator = clone(classifier)
     wanted = {"progress": progress} | ({} if families == "auto" else {"families": families})
     known = fresh.get_params()
     return fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
 
 
-def learned(inputs: Inputs, classifier: NoisyLabelNB, started: float) -> Audit:
-    """Fit the classifier and judge every row."""
+def learned(
+    inputs: Inputs,
+    classifier: NoisyLabelEstimator,
+    started: float,
+    *,
+    sensitive: bool = True,
+    groups: Any = None,
+) -> Audit:
+    """Fit the classifier and judge every row; ``sensitive``: see what the rate rests on."""
     _check_labels(inputs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        batch = _rows(inputs, classifier)
+        batch = _rows(inputs, classifier, groups)
     if "progress" in classifier.get_params():
         classifier.set_params(progress=None)
     mask = checked_trusted(inputs.trusted, len(inputs.y))
     none = np.zeros(len(inputs.y), bool)
     trusted = none if mask is None else mask & ~labels.missing(inputs.y)
     notes = [*inputs.notes, *_doubtful(classifier.labels_)]
-    notes += [str(one.message) for one in caught]
+    notes += dict.fromkeys(str(one.message) for one in caught)
     notes += leaks(classifier.model_.schema, batch, inputs.label, len(classifier.labels_))
     for note in notes:
         warnings.warn(note, stacklevel=4)
     seconds = perf_counter() - started
-    return with_trusted(_audit(inputs, classifier, batch, trusted, tuple(notes), seconds))
+    audit = with_trusted(_audit(inputs, classifier, batch, trusted, tuple(notes), seconds))
+    if not sensitive:
+        return audit
+    from misnomer.audit.sensitivity import with_sensitivity
+
+    return with_sensitivity(audit, inputs)
 
 
 def _check_labels(inputs: Inputs) -> None:
@@ -123,11 +146,20 @@ def _doubtful(names: NDArray[Any]) -> list[str]:
     return notes
 
 
-def _rows(inputs: Inputs, classifier: NoisyLabelNB) -> Batch:
+def _rows(inputs: Inputs, classifier: NoisyLabelEstimator, groups: Any = None) -> Batch:
     """Fit, and give the rows in the terms of the model."""
-    if type(classifier) is NoisyLabelNB:
-        return classifier._learn(inputs.features, inputs.y, trusted=inputs.trusted)
-    classifier.fit(inputs.features, inputs.y, trusted=inputs.trusted)
+    known: dict[str, Any] = {"trusted": inputs.trusted}
+    learn = getattr(classifier, "_learn", classifier.fit)
+    taken = signature(learn).parameters
+    if inputs.checked is not None and "checked" in taken:
+        known["checked"] = inputs.checked
+    if groups is not None:
+        known["noise_groups"] = groups
+    if inputs.pred_probs is not None:
+        known["pred_probs"] = inputs.pred_probs
+    found = learn(inputs.features, inputs.y, **known)
+    if isinstance(found, Batch):
+        return found
     mask = checked_trusted(inputs.trusted, len(inputs.y))
     given = classifier._naming.codes(inputs.y, mask)
     return Batch(read_like(inputs.features, classifier.model_.schema), given)
@@ -135,7 +167,7 @@ def _rows(inputs: Inputs, classifier: NoisyLabelNB) -> Batch:
 
 def _audit(
     inputs: Inputs,
-    classifier: NoisyLabelNB,
+    classifier: NoisyLabelEstimator,
     batch: Batch,
     trusted: NDArray[np.bool_],
     notes: tuple[str, ...],
@@ -144,7 +176,7 @@ def _audit(
     L = len(classifier.labels_)
     names, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home = places(names, classes)
-    given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
+    given = batch.labels(L)[0].astype(np.int64)
     given[trusted] = classifier._naming.codes(inputs.y[trusted])
     posterior = _posterior(classifier, batch)
     wrong = np.where(trusted | (given < 0), 0.0, doubt(posterior, given, names, classes))
@@ -176,7 +208,7 @@ def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
     return min(count, rate.low * labeled), max(count, rate.high * labeled)
 
 
-def _shares(classifier: NoisyLabelNB, spread: Intervals) -> dict[str, Any]:
+def _shares(classifier: NoisyLabelEstimator, spread: Intervals) -> dict[str, Any]:
     return {
         "matrix": classifier.noise_matrix_,
         "matrix_low": spread.matrix_low,
@@ -187,7 +219,7 @@ def _shares(classifier: NoisyLabelNB, spread: Intervals) -> dict[str, Any]:
     }
 
 
-def _posterior(classifier: NoisyLabelNB, batch: Batch) -> Array:
+def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Array:
     """Take the solver's own (out of fold) posterior of the training rows, else the model's."""
     found = classifier.fit_.details.get("posterior")
     if found is None:
@@ -199,7 +231,7 @@ def _posterior(classifier: NoisyLabelNB, batch: Batch) -> Array:
 
 
 def _fitted(
-    classifier: NoisyLabelNB, seconds: float, rows: int, labeled: int, trusted: int
+    classifier: NoisyLabelEstimator, seconds: float, rows: int, labeled: int, trusted: int
 ) -> Fitted:
     details = classifier.fit_.details
     return Fitted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import wraps
@@ -43,6 +43,8 @@ class Origin:
         What the digest is of: every byte; of more than 1 GiB, blocks; of an address, nothing.
     options : tuple of str
         What `misnomer audit` must be told to do the same.
+    audited : str
+        When that was (UTC); empty where an older misnomer wrote it down.
     """
 
     path: str
@@ -53,6 +55,7 @@ class Origin:
     digest: str
     method: str
     options: tuple[str, ...] = ()
+    audited: str = ""
 
     def command(self, out: str | Path, file: str | Path | None = None) -> str:
         """Write the command that audits the file, or another one, in the same way.
@@ -88,19 +91,20 @@ def origin_of(path: str | Path, options: tuple[str, ...] = ()) -> Origin:
         digest="" if method == SIZE else digest(text, files, method),
         method=method,
         options=options,
+        audited=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
 def files_of(path: str) -> tuple[str, ...]:
     """List the files that a path stands for; what reads them is imported when it is needed."""
-    from misnomer.readers import paths
+    from misnomer.rows.files import paths
 
     return paths.files_of(path)[0]
 
 
 def size_of(file: str) -> int:
     """Bytes of a file."""
-    from misnomer.readers import paths
+    from misnomer.rows.files import paths
 
     return paths.size_of(file)
 
@@ -143,6 +147,24 @@ def _blocks(file: str, *, every: bool) -> Iterator[bytes]:
         for place in places:
             stream.seek(place * _BLOCK)
             yield stream.read(_BLOCK)
+
+
+def is_near(path: str, places: Iterable[Path]) -> bool:
+    """Tell whether a path that a file names is a local one below one of these places.
+
+    Only such a path is opened without being asked to: an address, a device or a file elsewhere may
+    be a trap in somebody else's folder. The root of a disk is no such place.
+    """
+    if "://" in path or "::" in path or not os.path.isabs(path):
+        return False
+    stem = path.split("*")[0].split("?")[0].split("[")[0]
+    for place in map(os.path.abspath, places):
+        if place != os.path.dirname(place) and all(
+            os.path.commonpath([way(stem), way(place)]) == way(place)
+            for way in (os.path.abspath, os.path.realpath)
+        ):
+            return not os.path.exists(path) or os.path.isfile(path) or os.path.isdir(path)
+    return False
 
 
 def state(then: Origin, path: str | Path | None = None) -> str:
@@ -190,6 +212,7 @@ def remembering(audit: Callable[Said, Found]) -> Callable[Said, Found]:
 
 
 _LISTS = {"text": "--text", "ignore": "--ignore", "annotators": "--annotator-columns"}
+_FLAGS = {"skip_bad": "--skip-bad", "ignore_case": "--ignore-case"}
 _WORDS = {
     "label": "--label",
     "id": "--id",
@@ -197,6 +220,7 @@ _WORDS = {
     "noise_groups": "--noise-group",
     "memory": "--memory",
     "cluster": "--cluster",
+    "pred_probs": "--pred-probs",
 }
 
 
@@ -210,7 +234,11 @@ def options_of(asked: Mapping[str, Any]) -> tuple[str, ...]:
     """
     words: list[str] = []
     for name, value in asked.items():
-        if name in _WORDS and isinstance(value, str | int) and value not in ("", True, False):
+        if (
+            name in _WORDS
+            and isinstance(value, str | int | Path)
+            and value not in ("", True, False)
+        ):
             words += [_WORDS[name], str(value)]
         elif name in _LISTS and value is not None:
             some = [value] if isinstance(value, str) else list(map(str, value))
@@ -221,13 +249,46 @@ def options_of(asked: Mapping[str, Any]) -> tuple[str, ...]:
             words += [word for pair in value.items() for word in ("--family", "=".join(pair))]
         elif name == "random_state" and isinstance(value, int) and value:
             words += ["--seed", str(value)]
-        elif name == "skip_bad" and value:
-            words.append("--skip-bad")
+        elif name in _FLAGS and value:
+            words.append(_FLAGS[name])
+        elif name == "reading" and value is not None:
+            words += _reading(value)
         elif name == "long" and value is not None:
             words += ["--long", value if isinstance(value, str) else ",".join(value)]
         elif name == "knowledge" and isinstance(value, Mapping):
             words += _knowledge(value)
     return tuple(words)
+
+
+def _reading(said: Mapping[str, Any]) -> list[str]:
+    """Write how a file is to be read as options."""
+    words: list[str] = []
+    for name in ("encoding", "sep", "sheet"):
+        if said.get(name) is not None:
+            words += [f"--{name}", str(said[name])]
+    missing = said.get("missing") or ()
+    for word in [missing] if isinstance(missing, str) else missing:
+        words += ["--missing", word]
+    return [*words, *(["--no-header"] if said.get("header") is False else [])]
+
+
+def reading_of(options: tuple[str, ...]) -> dict[str, Any]:
+    """Read the options back: how the file was read.
+
+    Examples
+    --------
+    >>> reading_of(("--label", "y", "--sep", ";", "--missing", "NA", "--no-header"))
+    {'sep': ';', 'missing': ['NA'], 'header': False}
+    """
+    found: dict[str, Any] = {}
+    for word, value in zip(options, [*options[1:], ""], strict=True):
+        if word in ("--encoding", "--sep", "--sheet"):
+            found[word[2:]] = value
+        elif word == "--missing":
+            found.setdefault("missing", []).append(value)
+        elif word == "--no-header":
+            found["header"] = False
+    return found
 
 
 def _knowledge(said: Mapping[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,19 @@ from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.index_files import read_index
 from misnomer.audit.origin import Origin
 from misnomer.audit.result import Audit, Fitted, places
-from misnomer.audit.saving import ARRAYS, NUMBERS
+from misnomer.audit.saving import ARRAYS, CHECKED, NUMBERS
 from misnomer.audit.source_files import read_sources
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Block, Words
-from misnomer.readers import read_like
-from misnomer.readers.files import read_table
+from misnomer.rows import read_like
+from misnomer.rows.files.tables import read_table
 from misnomer.store import checks
 from misnomer.store.container import DamagedError, read_bytes, unpack
+from misnomer.store.folders import check_whole, reading
 from misnomer.store.models import load_model
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
-
-_OWN = 5  # columns of rows.parquet that are the audit's
 
 
 def load_audit(folder: str | Path) -> Audit:
@@ -39,23 +39,32 @@ def load_audit(folder: str | Path) -> Audit:
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}")
-    classifier = load_model(folder / "model.safetensors")
     name = str(folder / ARRAYS)
-    arrays, about = unpack("audit", read_bytes(name), name)
-    rows = read_table(folder / "rows.parquet")
+    with reading(folder):
+        classifier = load_model(folder / "model.safetensors")
+        arrays, about = unpack("audit", read_bytes(name), name)
+        rows = read_table(folder / "rows.parquet")
+        check_whole(folder, ("model.safetensors", ARRAYS, "rows.parquet"))
     try:
-        return _audit(classifier, arrays, about, rows)
+        audit = _audit(classifier, arrays, about, rows)
+        return audit if not (folder / CHECKED).exists() else _with_checks(audit, folder / CHECKED)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as e:
         why = f" ({e})" if isinstance(e, checks.ContradictionError) else ""
         raise DamagedError(f"{name}: the audit does not fit its rows or its model{why}") from None
 
 
 def _audit(
-    classifier: NoisyLabelNB, arrays: dict[str, NDArray[Any]], about: dict[str, Any], rows: pa.Table
+    classifier: NoisyLabelEstimator,
+    arrays: dict[str, NDArray[Any]],
+    about: dict[str, Any],
+    rows: pa.Table,
 ) -> Audit:
     n, K, L = len(rows), len(classifier.classes_), len(classifier.labels_)
     sizes = {"posterior": (n, K), "matrix": (L, K), "prior": (K,)}
-    numbers = {key: checks.array(arrays, key, sizes[key.split("_")[0]]) for key in NUMBERS}
+    numbers: dict[str, Any] = {
+        key: checks.array(arrays, key, sizes[key.split("_")[0]]) for key in NUMBERS
+    }
+    checks.shares_by_row(numbers["posterior"], "posterior")
     given = checks.array(arrays, "given", (n,), np.int64)
     trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
     if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):
@@ -64,9 +73,10 @@ def _audit(
         classifier.random_state = checks.number(about["random_state"])
     source = _source(rows, about["renamed"]) if "words.data" not in arrays else None
     blocks = _blocks(classifier, arrays, source, n)
+    lines = checks.array(arrays, "lines", (n,), np.int64) if "lines" in arrays else None
     return Audit(
-        error_rate=Estimate(**about["error_rate"]),
-        error_count=Estimate(**about["error_count"]),
+        error_rate=_estimate(about["error_rate"]),
+        error_count=_estimate(about["error_count"]),
         verdict=Verdict(about["level"], tuple(about["sentences"]), about["tests"]),
         label=about["label"],
         labels=tuple(classifier.labels_.tolist()),
@@ -77,11 +87,35 @@ def _audit(
         fitted=_fitted(about["fitted"]),
         warnings=tuple(checks.strings(about["warnings"])),
         classifier=classifier,
-        batch=Batch(blocks, _codes(classifier, given, trusted)),
-        shape=Shape(default_backend(), read_index(arrays, about, n), source, about["id"]),
+        batch=Batch(blocks, _codes(classifier, given, trusted), brought=_brought(arrays, n, K)),
+        shape=Shape(default_backend(), read_index(arrays, about, n), source, about["id"], lines),
         sources=read_sources(arrays, about, classifier.labels_, n),
         origin=_origin(about.get("origin")),
     )
+
+
+def _brought(arrays: dict[str, NDArray[Any]], n: int, K: int) -> NDArray[np.float64] | None:
+    """Take the probabilities that somebody brought, where there were any."""
+    if "brought" not in arrays:
+        return None
+    share = checks.array(arrays, "brought", (n, K))
+    checks.shares_by_row(share, "probabilities")
+    return share
+
+
+def _with_checks(audit: Audit, path: Path) -> Audit:
+    """Read the checked rows back; the numbers of the audit are those they led to already."""
+    from misnomer.audit.checked import table_of
+    from misnomer.checks.result import Checks
+    from misnomer.checks.sheet import read_sheet
+
+    columns, table = dict(read_table(path).to_pydict()), table_of(audit)
+    return replace(audit, checks=Checks(read_sheet(columns, table), table, columns))
+
+
+def _estimate(said: dict[str, Any]) -> Estimate:
+    """Take an estimate whose numbers are finite."""
+    return Estimate(**{name: checks.real(value) for name, value in said.items()})
 
 
 def _origin(said: Any) -> Origin | None:
@@ -92,7 +126,8 @@ def _origin(said: Any) -> Origin | None:
     path, modified, stamp, digest, method = checks.strings([said[name] for name in names])
     files, size = checks.number(said["files"]), checks.number(said["size"])
     options = tuple(checks.strings(said["options"]))
-    return Origin(path, files, size, modified, stamp, digest, method, options)
+    (audited,) = checks.strings([said.get("audited", "")])
+    return Origin(path, files, size, modified, stamp, digest, method, options, audited)
 
 
 def _fitted(said: dict[str, Any]) -> Fitted:
@@ -102,12 +137,17 @@ def _fitted(said: dict[str, Any]) -> Fitted:
 def _source(rows: pa.Table, renamed: dict[str, str]) -> pa.Table:
     """Take the input's own columns, under their own names."""
     back = {fresh: name for name, fresh in renamed.items()}
-    names = rows.column_names[_OWN:]
+    names = rows.column_names[_own(rows.column_names) :]
     return rows.select(names).rename_columns([back.get(name, name) for name in names])
 
 
+def _own(names: list[str]) -> int:
+    """Count the columns of rows.parquet that are the audit's."""
+    return 7 if names[5:7] == ["near_duplicate", "is_outlier"] else 5
+
+
 def _blocks(
-    classifier: NoisyLabelNB, arrays: dict[str, NDArray[Any]], source: Any, n: int
+    classifier: NoisyLabelEstimator, arrays: dict[str, NDArray[Any]], source: Any, n: int
 ) -> tuple[Block, ...]:
     schema = classifier.model_.schema
     if not schema.columns:
@@ -121,7 +161,7 @@ def _blocks(
 
 
 def _codes(
-    classifier: NoisyLabelNB, given: NDArray[np.int64], trusted: NDArray[np.bool_]
+    classifier: NoisyLabelEstimator, given: NDArray[np.int64], trusted: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
     """Turn labels and trust back into evidence codes: L is no label, L + 1 + k is sure of k."""
     L = len(classifier.labels_)

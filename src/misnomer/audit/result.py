@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.audit.explanation import Explanation, explained
+from misnomer.audit.explanation import Explanation, explained, without_itself
 from misnomer.estimate import Estimate
 from misnomer.verdict import Verdict
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from misnomer.audit.frames import Shape
     from misnomer.audit.origin import Origin
     from misnomer.audit.sources import GroupTable, Sources
+    from misnomer.checks.result import Checks
     from misnomer.classifiers.annotators import AnnotatorTable
-    from misnomer.classifiers.base import NoisyLabelNB
+    from misnomer.classifiers.base import NoisyLabelEstimator
+    from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -90,12 +92,14 @@ class Audit:
         What was fitted and why.
     warnings : tuple of str
         What the user should know about the input.
-    classifier : NoisyLabelNB
+    classifier : NoisyLabelEstimator
         The fitted classifier of the true class.
     sources : Sources or None
         Who gave the labels, where that was said: annotators or groups.
     origin : Origin or None
         Which file the rows came from, and what it held; None where they came from memory.
+    checks : Checks or None
+        Rows that a person has checked, and what they say whatever the noise.
     """
 
     error_rate: Estimate
@@ -115,11 +119,12 @@ class Audit:
     prior_high: Array
     fitted: Fitted
     warnings: tuple[str, ...]
-    classifier: NoisyLabelNB
+    classifier: NoisyLabelEstimator
     batch: Batch
     shape: Shape
     sources: Sources | None = None
     origin: Origin | None = None
+    checks: Checks | None = None
 
     @property
     def annotators(self) -> AnnotatorTable | None:
@@ -163,13 +168,30 @@ class Audit:
         return flagged[np.argsort(right, kind="stable")]
 
     @cached_property
+    def unusual(self) -> Unusual | None:
+        """Rows that nearly equal another one, or are unlike all; None where there are too many."""
+        if len(self.given) < self.fitted.rows:  # neighbors of a sample are not those of the whole
+            return None
+        found: Unusual | None = import_module("misnomer.rows.neighbors").unusual(self.batch.blocks)
+        return found
+
+    @cached_property
     def rows(self) -> Any:
-        """One line per input row, in its order: its label, what it should be, how doubtful."""
+        """One line per input row, in its order, whatever kind of frame.
+
+        ``given_label``, ``suggested_label``, ``error_probability``, ``label_quality`` (one minus
+        it), ``is_label_issue``; ``near_duplicate``, the position of a row that it equals or nearly
+        equals, and ``is_outlier``, where it is unlike all others (both are empty beyond 5,000
+        rows). Of pandas, the index is the input's.
+        """
         return self.shape.rows(self)
 
     @cached_property
     def issues(self) -> Any:
-        """The flagged rows, worst first."""
+        """The flagged rows, worst first: the columns of `rows`, and ``row``, their positions.
+
+        Of a pandas frame the index names the rows, as it does in the frame itself.
+        """
         return self.shape.rows(self, self.ranking)
 
     @cached_property
@@ -240,8 +262,37 @@ class Audit:
         evidence = self.classifier.model_.evidence(self.batch.take(slice(at, at + 1)))[0]
         if self.sources is not None:
             evidence = self.sources.weighed(evidence, at)
+        if self.annotators is None:
+            absent = getattr(self.classifier.model_, "absent", ())
+            evidence = without_itself(evidence, self.posterior[at], " and ".join(absent))
         wrong = None if self.given[at] < 0 else float(self.error_probability[at])
         return explained(evidence, at, self.given_label(at), self.classes, (this, other), wrong)
+
+    def draw_checks(self, rows: int = 50, *, before: Any = None, random_state: Any = None) -> Any:
+        """Draw rows for a person to check, by a recorded design.
+
+        Fill the column ``true_label`` in ("cannot say" is an answer) and hand the frame to
+        ``audit(..., checked=frame)``: the rate then holds whatever the noise. The frame shows
+        neither the given label nor what the model thinks, and its order is that of the draw: keep
+        it, so that any number of answers from the top is a sample of its own.
+
+        Parameters
+        ----------
+        rows : int, default 50
+            How many.
+        before : frame, optional
+            What was drawn earlier from this audit; both together are one sample.
+        random_state : int, optional
+            The seed of the draw.
+
+        Returns
+        -------
+        frame
+            ``row`` (its position), an empty ``true_label``, ``inclusion`` (the probability of being
+            drawn), and the rest of the design.
+        """
+        drawn = import_module("misnomer.audit.checked").draw_checks
+        return drawn(self, rows, before=before, random_state=random_state)
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
         """Write the report, the rows, the issues, the numbers and the model into a folder."""

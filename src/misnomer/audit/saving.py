@@ -16,13 +16,14 @@ from misnomer.audit.frames import row_columns
 from misnomer.audit.index_files import written_index
 from misnomer.audit.result import Audit
 from misnomer.store.container import pack
+from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.models import model_bytes
 from misnomer.store.spreadsheet import write_csv
-from misnomer.store.writing import filling
 
 #: What a saved audit consists of: for people, then for programs.
 FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
 ARRAYS = "audit.safetensors"
+CHECKED = "checked.csv"  # rows that a person has checked, where there are any
 NUMBERS = ("posterior", "matrix", "matrix_low", "matrix_high", "prior", "prior_low", "prior_high")
 
 
@@ -50,11 +51,22 @@ def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict
         (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
         text = json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False)
         (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
-        write_csv(issue_table(audit, every), inside / "issues.csv")
+        write_csv(issue_table(audit, every), inside / "issues.csv", marked=True)
         pq.write_table(every, inside / "rows.parquet", compression="zstd")
-        (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier))
+        (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier, whole=False))
         (inside / ARRAYS).write_bytes(audit_bytes(audit, renamed))
-    return {name: Path(folder) / name for name in (*FILES, ARRAYS)}
+        if audit.checks is not None:
+            write_csv(checked_table(audit.checks), inside / CHECKED)
+    names = (*FILES, ARRAYS, *([] if audit.checks is None else [CHECKED]), MANIFEST)
+    return {name: Path(folder) / name for name in names}
+
+
+def checked_table(checks: Any) -> pa.Table:
+    """Lay checked rows out as they were handed in, answers as words."""
+    words = [
+        None if one is None or one != one else str(one) for one in checks.columns["true_label"]
+    ]
+    return pa.table({**checks.columns, "true_label": pa.array(words, pa.string())})
 
 
 def row_table(audit: Audit) -> tuple[pa.Table, dict[str, str]]:
@@ -64,7 +76,7 @@ def row_table(audit: Audit) -> tuple[pa.Table, dict[str, str]]:
     is returned beside the table.
     """
     own, source = row_columns(audit), audit.data
-    columns, taken = list(own.column_names), {*own.column_names, "row"}
+    columns, taken = list(own.column_names), {*own.column_names, "row", "line"}
     for name in source.column_names:
         while name in taken:
             name += " (input)"
@@ -79,6 +91,8 @@ def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
     """Take the flagged rows, worst first, with their positions in the input."""
     order = audit.ranking.astype(np.int64)
     flagged = every.take(pa.array(order)).drop_columns(["is_label_issue"])
+    if audit.shape.lines is not None:
+        flagged = flagged.add_column(0, "line", pa.array(audit.shape.lines[order]))
     return flagged.add_column(0, "row", pa.array(order))
 
 
@@ -86,6 +100,8 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
     """Turn the numbers and words of an audit into bytes, the model and the rows apart."""
     arrays = {name: getattr(audit, name) for name in NUMBERS}
     arrays |= {"given": audit.given, "trusted": audit.trusted.astype(np.uint8)}
+    if audit.batch.brought is not None:
+        arrays["brought"] = audit.batch.brought
     if audit.shape.source is None:
         matrix = audit.batch.blocks[0].matrix  # type: ignore[union-attr]
         arrays |= {
@@ -109,6 +125,8 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
     index, named = written_index(audit.shape.index)
     arrays |= index
     about |= named
+    if audit.shape.lines is not None:
+        arrays["lines"] = audit.shape.lines
     if audit.origin is not None:
         about["origin"] = asdict(audit.origin)
     if audit.sources is not None:

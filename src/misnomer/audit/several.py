@@ -19,9 +19,9 @@ from misnomer.audit.several_groups import audit_groups
 from misnomer.audit.several_inputs import Several
 from misnomer.audit.several_results import Told, judged_rows, numbers_of, told_of
 from misnomer.audit.sources import Sources
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.crowd import CrowdNB
-from misnomer.readers import read_like
+from misnomer.rows import read_like
 from misnomer.sources import Answers
 from misnomer.table import Batch
 
@@ -136,7 +136,7 @@ def learned(found: Several, crowd: CrowdNB, started: float) -> Audit:
     )
 
 
-def _batch(found: Several, classifier: NoisyLabelNB, told: Told) -> Batch:
+def _batch(found: Several, classifier: NoisyLabelEstimator, told: Told) -> Batch:
     """Read the rows in the terms of the model."""
     schema = classifier.model_.schema
     blocks = read_like(found.features, schema) if schema.columns else ()

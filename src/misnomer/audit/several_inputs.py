@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -14,11 +13,12 @@ from numpy.typing import NDArray
 
 from misnomer.audit import crowd_heard, crowd_lines, inputs
 from misnomer.audit.crowd_heard import heard_columns, heard_lines
-from misnomer.audit.frames import Shape, default_backend
+from misnomer.audit.frames import Shape
 from misnomer.classifiers import labels
 from misnomer.classifiers.groups import check_several, check_stray
-from misnomer.readers.frames import arrow_columns
-from misnomer.readers.parts import TablePart
+from misnomer.rows.columns.labels import CleanPart
+from misnomer.rows.frames import arrow_columns
+from misnomer.rows.parts import Part, TablePart
 from misnomer.sources import Answers, from_groups
 
 
@@ -67,13 +67,10 @@ class Table:
     @classmethod
     def of(cls, data: Any) -> Table:
         """Read a file or convert a frame; an array's columns have no names."""
-        if isinstance(data, str | Path):
-            from misnomer.readers.files import read_table
-
-            table = cls(read_table(data), default_backend(), None)
-        elif inputs._is_table(data):
+        data, backend = inputs.tabled(data)
+        if inputs._is_table(data):
             names, columns = arrow_columns(data)
-            kind = inputs._backend(nw.from_native(data, eager_only=True))
+            kind = backend or inputs._backend(nw.from_native(data, eager_only=True))
             table = cls(pa.table(columns, names=names), kind, inputs._index(data))
         else:
             raise ValueError(
@@ -90,14 +87,22 @@ class Table:
 
 
 def by_columns(
-    data: Any, annotators: Any, *, ignore: Any = (), id: str | None = None, trusted: Any = None
+    data: Any,
+    annotators: Any,
+    *,
+    ignore: Any = (),
+    id: str | None = None,
+    trusted: Any = None,
+    ignore_case: bool = False,
 ) -> Several:
     """Read a label column per annotator; an empty cell was not asked."""
     table, names = Table.of(data), named_annotators(annotators)
     apart = [*names, *inputs._names(ignore), *_columns(id, trusted)]
     table.check(apart)
     source = table.source
-    answers = crowd_heard.by_columns([heard_columns(TablePart(source), names)], names)
+    answers = crowd_heard.by_columns(
+        [heard_columns(_cleaned(source, names, ignore_case), names)], names
+    )
     features, more = _features(source, apart)
     shape = Shape(table.backend, table.index, source, id)
     mask = inputs.flags_of(source, trusted) if isinstance(trusted, str) else trusted
@@ -133,15 +138,29 @@ def silent(names: Sequence[str], answers: Answers) -> list[str]:
     ]
 
 
+def _cleaned(source: pa.Table, names: Sequence[str], ignore_case: bool) -> Part:
+    """Strip the labels in these columns on the way."""
+    part: Part = TablePart(source)
+    for name in names:
+        part = CleanPart(part, name, ignore_case)
+    return part
+
+
 def by_lines(
-    data: Any, long: Any, *, ignore: Any = (), id: str | None = None, trusted: Any = None
+    data: Any,
+    long: Any,
+    *,
+    ignore: Any = (),
+    id: str | None = None,
+    trusted: Any = None,
+    ignore_case: bool = False,
 ) -> Several:
     """Read a line per answer; other columns that are the same in all lines of a row describe it."""
     table, names = Table.of(data), three_columns(long)
     table.check([*names, *inputs._names(ignore), *_columns(id, trusted)])
     row, who, label = names
     lines = table.source
-    found = crowd_lines.by_lines([heard_lines(TablePart(lines), names)], names)
+    found = crowd_lines.by_lines([heard_lines(_cleaned(lines, [label], ignore_case), names)], names)
     place, first = found.item, np.flatnonzero(found.first)
     others = [name for name in lines.column_names if name not in (who, label)]
     same = [name for name in others if _same(lines.column(name), place, first)]
@@ -164,10 +183,13 @@ def by_groups(
     ignore: Any = (),
     id: str | None = None,
     trusted: Any = None,
+    ignore_case: bool = False,
 ) -> Several:
     """Read one label per row and the group that each row belongs to."""
     apart = [*inputs._names(ignore), *([groups] if isinstance(groups, str) else [])]
-    found = inputs.gather(data, label, ignore=apart, id=id, trusted=trusted)
+    found = inputs.gather(
+        data, label, ignore=apart, id=id, trusted=trusted, ignore_case=ignore_case
+    )
     named = groups if isinstance(groups, str) else "noise_groups"
     if isinstance(groups, str):
         group = inputs.labels_of(found.shape.table(), groups)

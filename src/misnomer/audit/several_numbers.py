@@ -182,10 +182,10 @@ def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | N
     if not tests["converged"]:
         doubtful.append("The fit had not settled when it was stopped.")
     if lost or doubtful:
-        level = "cannot tell" if lost else "ranking"
+        level = "cannot tell" if lost else "assumed"
         return Verdict(level, (*lost, *doubtful, *remarks), tests)
     words = f"The rate rests on {tests['answers_per_row']:.1f} answers per row, compared with each"
-    return Verdict("trust", (f"{words} other.", *remarks), tests)
+    return Verdict("assumed", (f"{words} other.", *remarks), tests)
 
 
 def _limits(crowd: CrowdNB, groups: GroupTable | None) -> tuple[list[str], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -22,7 +22,7 @@ from misnomer.audit.several_numbers import (
     spread,
 )
 from misnomer.audit.sources import GroupTable
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.inputs import Naming, checked_trusted
 from misnomer.estimate import Estimate, normal_quantile
@@ -84,7 +84,7 @@ def told_of(answers: Answers, trusted: Any) -> Told:
     return Told(given, (np.zeros(len(given), bool) if mask is None else mask) & (given >= 0))
 
 
-def judged_rows(crowd: CrowdNB, told: Told) -> tuple[Array, NoisyLabelNB]:
+def judged_rows(crowd: CrowdNB, told: Told) -> tuple[Array, NoisyLabelEstimator]:
     """Take P(true class) of every row, (n, K), and the classifier of new ones."""
     L = len(crowd.classes_)
     share = crowd.fit_.share.copy()
@@ -93,12 +93,12 @@ def judged_rows(crowd: CrowdNB, told: Told) -> tuple[Array, NoisyLabelNB]:
     return share, _classifier(crowd, matrix)
 
 
-def _classifier(crowd: CrowdNB, matrix: channels.Channel) -> NoisyLabelNB:
+def _classifier(crowd: CrowdNB, matrix: channels.Channel) -> NoisyLabelEstimator:
     """Make the classifier of new rows, by their columns, behind the channel of the given labels."""
     fit, K = crowd.fit_, len(crowd.classes_)
     model = Model(fit.prior, matrix, np.zeros((K, 0)), Schema(()))
     if fit.model is not None:
-        model = Model(fit.prior, matrix, fit.model.weights, fit.model.schema)
+        model = replace(fit.model, channel=matrix)
     out = NoisyLabelNB(families=crowd.families, solver="em", random_state=crowd.random_state)
     naming = Naming(crowd.classes_, crowd.classes_, matrix)
     out._keep(Fit(model, fit.loglik, (fit.loglik,), fit.converged), naming)
@@ -111,7 +111,7 @@ def _classifier(crowd: CrowdNB, matrix: channels.Channel) -> NoisyLabelNB:
 
 
 def numbers_of(
-    found: Several, crowd: CrowdNB, classifier: NoisyLabelNB, told: Told, share: Array,
+    found: Several, crowd: CrowdNB, classifier: NoisyLabelEstimator, told: Told, share: Array,
     started: float,
 ) -> tuple[dict[str, Any], GroupTable | None]:  # fmt: skip
     """Find the numbers of an audit that are of all rows, and the table of the groups."""
@@ -142,7 +142,7 @@ def numbers_of(
     return numbers, groups
 
 
-def _shares(classifier: NoisyLabelNB, errors: Spread) -> dict[str, Any]:
+def _shares(classifier: NoisyLabelEstimator, errors: Spread) -> dict[str, Any]:
     reach = normal_quantile(CONFIDENCE)
     matrix, prior = classifier.noise_matrix_, classifier.class_prior_
     return {
@@ -156,12 +156,12 @@ def _shares(classifier: NoisyLabelNB, errors: Spread) -> dict[str, Any]:
 
 
 def _fitted(
-    found: Several, crowd: CrowdNB, classifier: NoisyLabelNB, labeled: int, trusted: int,
+    found: Several, crowd: CrowdNB, classifier: NoisyLabelEstimator, labeled: int, trusted: int,
     started: float,
 ) -> Fitted:  # fmt: skip
     who = "group" if "noise_groups" in found.asked else "annotator"
     how = (
-        f"The evidence of the columns counts {crowd.trust_:.2f} of what naive Bayes gives it."
+        "The columns have a say: they help to predict the answers."
         if crowd.trust_
         else "The columns have no say: they do not help to predict the answers."
     )

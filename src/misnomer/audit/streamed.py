@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from misnomer.audit.result import Audit, doubt, places
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines.stream import joined
 from misnomer.table import Batch
 
@@ -83,7 +83,9 @@ class Answers:
     flagged: NDArray[np.bool_]
 
 
-def answers(classifier: NoisyLabelNB, batch: Batch, posterior: Array | None = None) -> Answers:
+def answers(
+    classifier: NoisyLabelEstimator, batch: Batch, posterior: Array | None = None
+) -> Answers:
     """Judge some rows, by the solver's own posterior where it has one."""
     labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home, L = places(labels, classes), len(labels)
@@ -99,7 +101,7 @@ def answers(classifier: NoisyLabelNB, batch: Batch, posterior: Array | None = No
     return Answers(given, trusted, share, wrong, flagged)
 
 
-def row_columns(classifier: NoisyLabelNB, found: Answers, start: int) -> pa.Table:
+def row_columns(classifier: NoisyLabelEstimator, found: Answers, start: int) -> pa.Table:
     """List what is known about each row, with its place in the input."""
     blank = found.given < 0
     labels = pa.array([*classifier.labels_.tolist(), None])
@@ -141,7 +143,9 @@ class Collector:
     ``start`` is the place of its first row among all ``n``; collectors of consecutive rows add.
     """
 
-    def __init__(self, classifier: NoisyLabelNB, n: int, start: int = 0, groups: int = 0) -> None:
+    def __init__(
+        self, classifier: NoisyLabelEstimator, n: int, start: int = 0, groups: int = 0
+    ) -> None:
         self.classifier, self.n, self.start = classifier, n, start
         self.by_group = np.zeros((2, groups))  # wrong labels, and labels
         self.count = self.certainty = 0.0

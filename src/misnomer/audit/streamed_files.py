@@ -18,9 +18,10 @@ from misnomer.audit.streamed import StreamedAudit
 from misnomer.audit.streaming import audit_stream
 from misnomer.audit.wide_result import FILES
 from misnomer.audit.wide_stream import issues_of
+from misnomer.rows.files.dialect import known_of, said_of
+from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.models import model_bytes
 from misnomer.store.spreadsheet import write_csv
-from misnomer.store.writing import filling
 
 _GROUP = 1 << 20  # rows that are written at once
 
@@ -41,6 +42,7 @@ def save_stream(
     whoever audits: `audit_stream`, or `audit_crowd` for several annotators.
     """
     names = ["report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors"]
+    names.append(MANIFEST)
     origin = _origin(source, label, options)
     with filling(folder, force=force) as inside:
         every = inside / "rows.parquet"
@@ -60,7 +62,7 @@ def save_stream(
             (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
             text = json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False)
             (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
-            write_csv(found.worst, inside / "issues.csv")
+            write_csv(found.worst, inside / "issues.csv", marked=True)
             (inside / "model.safetensors").write_bytes(model_bytes(found.classifier))
     return found, {name: Path(folder) / name for name in names}
 
@@ -71,7 +73,8 @@ def _origin(source: Any, label: str | None, options: dict[str, Any]) -> Origin |
         return None
     chosen = getattr(options.get("classifier"), "families", "auto")
     try:
-        return origin_of(source, options_of({"label": label, "families": chosen, **options}))
+        said = {"label": label, "families": chosen, "reading": said_of(known_of(source))}
+        return origin_of(source, options_of({**said, **options}))
     except (OSError, ValueError):
         return None  # whoever reads it says what is wrong with it
 

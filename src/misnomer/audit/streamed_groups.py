@@ -10,29 +10,23 @@ import numpy as np
 from misnomer.audit.known import knowing
 from misnomer.audit.several_groups import told_apart, with_groups
 from misnomer.audit.streamed import Collector, StreamedAudit
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
 from misnomer.classifiers.terms import Terms
-from misnomer.solvers.pool import Pool
-from misnomer.solvers.strata_columns import Members
 from misnomer.sources import Answers
 
 
-def by_groups(classifier: NoisyLabelNB, terms: Terms) -> None:
-    """Let the default tell groups apart, where they were named."""
-    if terms.group is not None:
-        classifier.set_params(solver=Pool(groups=Members(terms.group, len(terms.groups) + 1)))
-
-
-def by_knowledge(classifier: NoisyLabelNB, terms: Terms, knowledge: Any) -> Terms:
+def by_knowledge(
+    classifier: NoisyLabelEstimator, terms: Terms, knowledge: Any
+) -> tuple[NoisyLabelEstimator, Terms]:
     """Let the classifier start from what is known of the errors, where that was said."""
     if knowledge is None:
-        return terms
+        return classifier, terms
     known = knowing(classifier, knowledge, terms.naming.labels)
-    return replace(terms, naming=named(terms.naming.labels, known.channel, terms.rows))
+    return known, replace(terms, naming=named(terms.naming.labels, known.channel, terms.rows))
 
 
-def check_groups(classifier: NoisyLabelNB, terms: Terms) -> None:
+def check_groups(classifier: NoisyLabelEstimator, terms: Terms) -> None:
     """Refuse rows of which the default can learn nothing: groups need it."""
     if terms.group is not None and classifier.fit_.details.get("groups") is None:
         why = "; ".join(classifier.fit_.details.get("notes", ()))

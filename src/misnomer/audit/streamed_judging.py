@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.streamed import Collector
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import Terms
-from misnomer.readers.parts import spelled_out
-from misnomer.readers.scan import Scan
+from misnomer.rows.parts import decoded_table
+from misnomer.rows.scan import Scan
 
 RowsTo = Callable[[Iterator[pa.Table]], None]
 
 
 def judged_here(
-    found: Scan, terms: Terms, classifier: NoisyLabelNB, rows_to: RowsTo | None
+    found: Scan, terms: Terms, classifier: NoisyLabelEstimator, rows_to: RowsTo | None
 ) -> Collector:
     """Read and judge every row; whoever asked for the rows gets them table by table."""
     collector = Collector(classifier, terms.rows, groups=len(terms.groups))
@@ -38,7 +38,7 @@ def judged_there(
     found: Scan,
     sizes: list[int],
     terms: Terms,
-    classifier: NoisyLabelNB,
+    classifier: NoisyLabelEstimator,
     rows_to: RowsTo | None,
 ) -> Collector:
     """Judge the parts where they are read, and add up what was found.
@@ -64,7 +64,7 @@ def collected(
     begin: Callable[[Any], tuple[Collector, Iterator[pa.Table]]],
     items: list[Any],
     rows_to: RowsTo | None,
-    classifier: NoisyLabelNB,
+    classifier: NoisyLabelEstimator,
 ) -> Collector:
     """Go over parts where they are, and add up what their collectors have found.
 
@@ -100,10 +100,10 @@ def judged(
         if rows.num_rows:
             batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
             share = None if judge is None else judge.posterior(batch)
-            yield collector.take(batch, spelled_out(rows), share)
+            yield collector.take(batch, decoded_table(rows), share)
 
 
-def lightened(classifier: NoisyLabelNB) -> NoisyLabelNB:
+def lightened(classifier: NoisyLabelEstimator) -> NoisyLabelEstimator:
     """Leave out what the solver found of each row: it does not travel with the model."""
     light = copy(classifier)
     light.fit_ = replace(classifier.fit_, details={})

@@ -13,26 +13,30 @@ from typing import Any
 
 import pyarrow as pa
 
-from misnomer.audit.inputs import check_column
+from misnomer.audit.checked import finished
+from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import noted
-from misnomer.audit.streamed_groups import by_groups, by_knowledge, check_groups, grouped
+from misnomer.audit.streamed_groups import by_knowledge, check_groups, grouped
 from misnomer.audit.streamed_judging import judged_here, judged_there
 from misnomer.audit.streamed_numbers import put_together
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.classifiers.streaming import compact, fit_rows
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.checkpoint import Journal
 from misnomer.engines.stream import Stream
-from misnomer.readers.paths import files_of, size_of
-from misnomer.readers.scan import Scan, scan
-from misnomer.solvers.conditional_slope import Slope
+from misnomer.rows.columns.labels import with_clean_labels
+from misnomer.rows.files.paths import files_of
+from misnomer.rows.files.unpacked import free_memory, unpacked_size
+from misnomer.rows.scan import Scan, scan
+from misnomer.solvers.conditional.slope import Slope
 from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _IN_MEMORY = 8  # times its size on disk that a file takes while it is audited in memory
-_WORKING = 192 << 20  # bytes for reading and judging, beside the compact rows
+WORKING = 288 << 20  # bytes for reading and judging, beside the compact rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +76,16 @@ def too_large(path: str | Path) -> bool:
     if "://" in str(path) or not Path(path).exists():
         return True
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):
-        free = 4 << 30
-    try:
         files, _ = files_of(path)
     except ValueError:
         return False  # whoever reads it at once says what is wrong with it
-    return sum(map(size_of, files)) * _IN_MEMORY > free
+    most = free_memory() // _IN_MEMORY
+    return sum(unpacked_size(file, most) for file in files) > most
 
 
 def compact_memory(memory: int) -> int:
     """Share a cap on memory out: what compact rows may take of it."""
-    return max(0, (memory - resident() - _WORKING) * 3 // 4)
+    return max(0, (memory - resident() - WORKING) * 3 // 4)
 
 
 def resident() -> int:
@@ -105,7 +106,7 @@ def audit_stream(
     ignore: Sequence[str] = (),
     id: str | None = None,
     trusted: str | None = None,
-    classifier: NoisyLabelNB | None = None,
+    classifier: NoisyLabelEstimator | None = None,
     memory: str | int = "2GB",
     skip_bad: bool = False,
     checkpoint: str | Path | None = None,
@@ -113,6 +114,7 @@ def audit_stream(
     rows_to: Callable[[Iterator[pa.Table]], None] | None = None,
     noise_groups: str | None = None,
     knowledge: Any = None,
+    ignore_case: bool = False,
 ) -> Any:
     """Audit a file of any size, in bounded memory.
 
@@ -122,7 +124,7 @@ def audit_stream(
     ----------
     source : path, address or Scan
         The rows.
-    label, ignore, id, trusted, classifier, noise_groups, knowledge
+    label, ignore, id, trusted, classifier, noise_groups, knowledge, ignore_case
         As in `audit`; columns by name.
     memory : str or int
         What the process may use, such as "4GB".
@@ -136,15 +138,18 @@ def audit_stream(
         Takes the judged rows, table after table, as they come.
     """
     started = perf_counter()
-    classifier = NoisyLabelNB(random_state=0) if classifier is None else classifier
+    if classifier is None:
+        classifier = NoisyLabelClassifier(random_state=0)
     mapped: Any = map if cluster is None else cluster.map
-    found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad, mapped=mapped)
     asked = Asked(label, tuple(ignore), id, trusted, skip_bad, noise_groups)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        found = source
+        if not isinstance(source, Scan):
+            found = scan(source, skip_bad=skip_bad, mapped=mapped)
+            found = with_clean_labels(found, [label], ignore_case)
         terms = _understood(found, asked, classifier, mapped)
-        terms = by_knowledge(classifier, terms, knowledge)
-        by_groups(classifier, terms)
+        classifier, terms = by_knowledge(classifier, terms, knowledge)
         fold: Fold[Any] = local.fold if cluster is None else cluster.fold
         if checkpoint is not None:
             about = _about(found, asked, classifier)
@@ -168,22 +173,28 @@ def audit_stream(
         collector = judged_there(cluster, found, sizes, terms, classifier, rows_to)
     else:
         del rows  # their room is needed
+        pa.default_memory_pool().release_unused()
         collector = judged_here(found, terms, classifier, rows_to)
     said = [str(one.message) for one in caught]
     audit = put_together(collector, terms, id, said, perf_counter() - started)
-    return grouped(audit if knowledge is None else noted(audit, knowledge), collector, terms)
+    audit = grouped(audit if knowledge is None else noted(audit, knowledge), collector, terms)
+    return finished(audit, None)
 
 
-def _understood(found: Scan, asked: Asked, classifier: NoisyLabelNB, mapped: Any) -> Terms:
+def _understood(found: Scan, asked: Asked, classifier: NoisyLabelEstimator, mapped: Any) -> Terms:
     """Check what the user said against the columns, and look at all rows once."""
     named = [one for one in (asked.id, asked.trusted, asked.group) if one]
     for name in (asked.label, *asked.ignore, *named):
         check_column(name, found.names)
+    apart = [asked.label, *asked.ignore, *named]
+    written = [name for name in written_by_misnomer(found.names) if name not in apart]
+    for note in written_note(written):
+        warnings.warn(note, stacklevel=2)
     return understand(
         found,
         asked.label,
         classifier,
-        ignore=[*asked.ignore, *([asked.id] if asked.id else [])],
+        ignore=[*asked.ignore, *([asked.id] if asked.id else []), *written],
         trusted=asked.trusted,
         group=asked.group,
         skip_bad=asked.skip_bad,
@@ -201,14 +212,14 @@ def _kept(found: Scan, terms: Terms, memory: str | int, cluster: Any) -> Any:
     return rows
 
 
-def _is_wide(terms: Terms, classifier: NoisyLabelNB) -> bool:
+def _is_wide(terms: Terms, classifier: NoisyLabelEstimator) -> bool:
     from misnomer.audit.wide import _is_default, is_wide
 
     size = terms.rows, len(terms.naming.labels), terms.schema.statistics
     return _is_default(classifier) and is_wide(*size)
 
 
-def _about(found: Scan, asked: Asked, classifier: NoisyLabelNB) -> dict[str, Any]:
+def _about(found: Scan, asked: Asked, classifier: NoisyLabelEstimator) -> dict[str, Any]:
     """Say what the sums of a fit depend on."""
     from misnomer import __version__
 

@@ -20,7 +20,7 @@ from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.wide import cuts_of, tokens_of, wide_model
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.blocks import Block
-from misnomer.readers import read
+from misnomer.rows import read
 from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right, fit_sparse
 from misnomer.table import Schema
 
@@ -95,9 +95,10 @@ def has_many(y: NDArray[Any]) -> bool:
 
 
 def _is_default(classifier: Any) -> bool:
-    """Tell whether nothing was said of channel, smoothing or solver."""
+    """Tell whether nothing was said of channel, smoothing, solver or learners."""
     said = classifier.get_params()
-    return all(said.get(name) == "auto" for name in ("channel", "smoothing", "solver"))
+    names = ("channel", "smoothing", "solver", "learners")
+    return all(said.get(name, "auto") == "auto" for name in names)
 
 
 def audit_blocks(

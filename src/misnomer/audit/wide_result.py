@@ -21,9 +21,10 @@ from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
 from misnomer.solvers.sparse_channel import chances
 from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right
+from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.spreadsheet import write_csv
 from misnomer.store.wide_models import wide_bytes
-from misnomer.store.writing import filling, write_text
+from misnomer.store.writing import write_text
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -35,6 +36,7 @@ FILES = (
     "audit.json",
     "rows.parquet",
     "model.safetensors",
+    MANIFEST,
 )
 _FEW = 10  # rows of a class
 _SEPARATE = 0.75  # mean probability of the best class from the columns alone
@@ -199,7 +201,7 @@ class WideAudit:
         page: str = import_module("misnomer.reports.wide_html").wide_page(self, issues)
         (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
         (inside / "model.safetensors").write_bytes(wide_bytes(self.model))
-        write_csv(issues, inside / "issues.csv")
+        write_csv(issues, inside / "issues.csv", marked=True)
         write_csv(self.confusions, inside / "confusions.csv")
         text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
         (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
@@ -234,7 +236,7 @@ class WideAudit:
 
 
 def wide_verdict(fit: SparseFit, label: NDArray[np.intp]) -> Verdict:
-    """Say how far the numbers hold: never "trust", for nothing was tested beyond the fit."""
+    """Say how far the numbers hold: nothing was tested beyond the fit."""
     pairs, judged = fit.pairs, fit.judged
     K = pairs.labels
     own = np.bincount(pairs.true[pairs.right], judged.mass[pairs.right], minlength=K)
@@ -259,4 +261,4 @@ def wide_verdict(fit: SparseFit, label: NDArray[np.intp]) -> Verdict:
     said.append("The interval is that of a share of so many rows; the model's own error comes on.")
     tests = {"lost": lost, "certainty_of_the_columns": certain, "small_labels": small}
     tests |= {"scale": judged.scale, "converged": judged.settled}
-    return Verdict("cannot tell" if lost > _LOST else "ranking", tuple(said), tests)
+    return Verdict("cannot tell" if lost > _LOST else "assumed", tuple(said), tests)

@@ -17,8 +17,8 @@ from misnomer.audit.wide import audit_blocks
 from misnomer.audit.wide_result import WideAudit
 from misnomer.classifiers.terms import Terms
 from misnomer.engines.stream import joined
-from misnomer.readers.parts import spelled_out
-from misnomer.readers.scan import Scan
+from misnomer.rows.parts import decoded_table
+from misnomer.rows.scan import Scan
 
 RowsTo = Callable[[Iterator[pa.Table]], None]
 
@@ -70,7 +70,7 @@ def judged(found: Scan, terms: Terms, audit: WideAudit) -> Iterator[pa.Table]:
     """Yield what is known of each row beside its own columns."""
     every, start = answers(audit), 0  # type: ignore[arg-type]
     for batch in found.batches(found.names, [] if terms.skip_bad else None):
-        source = spelled_out(batch)
+        source = decoded_table(batch)
         n = source.num_rows
         some = every.slice(start, n).add_column(0, "row", pa.array(np.arange(start, start + n)))
         for name, own in zip(renamed(source.column_names), source.columns, strict=True):

@@ -15,11 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
-from misnomer.classifiers.choose import solve, warn_of_search
+from misnomer.classifiers.choose import is_open, solve, warn_of_search
+from misnomer.classifiers.parameters import (
+    feature_log_prob,
+    importances,
+    said_prior,
+    with_prior,
+)
 from misnomer.classifiers.sizes import check_size
 from misnomer.engines.local import fold
 from misnomer.evidence import Evidence
-from misnomer.readers import read, read_like
+from misnomer.head.solve import Head
+from misnomer.model import Model
+from misnomer.rows import read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Fold, Schema
@@ -27,89 +35,20 @@ from misnomer.table import Batch, Fold, Schema
 Array = NDArray[np.float64]
 
 
-class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes that knows its labels may be wrong.
+class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What `NoisyLabelNB` and `NoisyLabelClassifier` have in common: rows in, a model out."""
 
-    Learns a classifier of the *true* class together with the channel P(given label | true class).
-    Columns may be categories, flags, counts, reals or texts, freely mixed; cells and labels may be
-    missing.
-
-    Parameters
-    ----------
-    channel : {"auto", "identity", "uniform", "flips", "free"}, Channel or (L, K) matrix
-        What may have happened to the labels. "identity" takes them as true; a matrix is taken as
-        known; "auto" lets the solver choose.
-    smoothing : {"auto", "none", "laplace"}, float or Smoothing
-        The virtual examples; a number adds that many in every cell.
-    families : "auto", str or mapping
-        The family of every column, or of each by name: "categorical", "bernoulli", "gaussian",
-        "count", "text", "ignored".
-    solver : {"auto", "pool", "counts", "em", "variational", "conditional", "moments"} or callable
-        How to find the model. "auto" pools explanations of the labels, naive Bayes and its
-        conditional twin, scored out of fold, where nothing is said of the channel
-        (``channel="auto"``); it counts where labels are taken as true, and climbs by EM behind any
-        other channel. A solver with settings is given as what it is: ``solver=Pool(twin=False)``.
-    max_iter, tol : int, float
-        EM stops after so many passes, or when a pass gains less than ``tol`` nats per row. The
-        pool needs neither.
-    n_init : int
-        How many starts to try.
-    random_state : int, RandomState or None
-        The seed of random starts.
-    n_jobs : int or None
-        Threads of a pass; -1 uses all cores. The result does not depend on it.
-    progress : callable, optional
-        Called as ``progress(pass, objective)`` after each pass.
-
-    Attributes
-    ----------
-    classes_, labels_ : arrays
-        The true classes (K) and the given labels (L).
-    class_prior_ : (K,) array
-        P(true class): the share of each among the training rows.
-    noise_matrix_ : (L, K) array
-        P(given | true): rows given, columns true, columns sum to one.
-    model_ : Model
-        All of it.
-    n_iter_, lower_bound_, converged_, history_
-        Passes (of the pool: explanations tried), the objective reached, whether the last pass
-        gained little, and all objectives.
-    fit_ : Fit
-        What else the solver found, in ``fit_.details``; the pool's "posterior" holds
-        P(true class | row, label) of the training rows, each judged without itself.
-
-    Examples
-    --------
-    >>> X = [["sunny", "hot"], ["sunny", "mild"], ["rain", "cool"], ["rain", "mild"]]
-    >>> clf = NoisyLabelNB(channel="identity").fit(X, ["no", "no", "yes", "yes"])
-    >>> clf.predict([["rain", "hot"]]).tolist()
-    ['yes']
-    """
-
-    def __init__(
-        self,
-        *,
-        channel: str | Channel | Any = "auto",
-        smoothing: str | float | Smoothing = "auto",
-        families: str | Mapping[Any, str] = "auto",
-        solver: str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        n_init: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        self.channel = channel
-        self.smoothing = smoothing
-        self.families = families
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    channel: Any
+    smoothing: Any
+    families: Any
+    solver: Any
+    max_iter: int
+    tol: float
+    n_init: int
+    random_state: Any
+    n_jobs: int | None
+    progress: Callable[[int, float], None] | None
+    model_: Model
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, trusted: Any = None) -> Self:
         """Learn from rows and their given labels.
@@ -127,34 +66,68 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        self : NoisyLabelNB
+        self : NoisyLabelEstimator
             The fitted classifier.
         """
         self._learn(X, y, sample_weight, trusted)
         return self
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any = None, trusted: Any = None) -> Batch:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        trusted: Any = None,
+        checked: Any = None,
+        noise_groups: Any = None,
+        pred_probs: Any = None,
+    ) -> Batch:
         """Fit, and hand out the rows in compact form."""
-        task, naming = self._task(X, y, sample_weight, trusted)
+        said = (sample_weight, trusted, checked, noise_groups, pred_probs)
+        task, naming, groups = self._task(X, y, *said)
         with kernels.using(threads=self._threads()):
-            self._keep(solve(self.solver, task), naming)
+            fit = solve(self._solver(groups), task)
+            self._seen = online.seen_at_once(task, fit.model)
+            self._keep(fit, naming)
         if not self.converged_:
             warn_of_search(self.solver, self.n_iter_)
         return task.batches[0]
 
-    def _task(self, X: Any, y: Any, sample_weight: Any, trusted: Any) -> tuple[Task, Any]:
-        """Check and read what the user gave."""
+    def _solver(self, groups: int = 0) -> Any:
+        """Say who finds the model; groups are told apart by the head alone."""
+        if groups and self.solver in ("auto", "head"):
+            return Head(groups=groups)
+        return self.solver
+
+    def _task(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        trusted: Any,
+        checked: Any,
+        noise_groups: Any,
+        pred_probs: Any = None,
+    ) -> tuple[Task, Any, int]:
+        """Check and read what the user gave; the last number is that of the groups."""
+        if X is None and pred_probs is None:
+            raise ValueError("there are no rows: pass X, or the probabilities of a model of yours")
         X = inputs.checked_table(self, X, reset=True)
         weight = inputs.checked_weights(sample_weight, X)
-        n = len(X) if not hasattr(X, "shape") else X.shape[0]
+        n = inputs.row_count(X, y)
         y = self._labels(y, n)
         trusted = inputs.checked_trusted(trusted, n)
-        weight, X, y, trusted = inputs.kept_rows(weight, X, y, trusted)
+        beside = inputs.beside(checked, noise_groups, n, pred_probs)
+        weight, X, y, trusted, beside = inputs.kept_rows(weight, X, y, trusted, beside)
         n = n if weight is None else len(weight)
         naming = inputs.named(y, self.channel, n)
         given = np.zeros(n, np.int32) if y is None else naming.codes(y, trusted)
-        schema, blocks = read(X, self.families)
-        return self._posed(schema, [Batch(blocks, given, weight)], fold, naming), naming
+        schema, blocks = inputs.read_rows(X, self.families, self._setting("min_categories"))
+        batch = Batch(blocks, given, weight, table=self._kept_table(X))
+        if beside is not None:
+            batch = inputs.with_beside(batch, beside, naming)
+        groups = 0 if batch.group is None else int(batch.group.max(initial=-1)) + 1
+        return self._posed(schema, [batch], fold, naming), naming, groups
 
     def _posed(
         self, schema: Schema, batches: Sequence[Batch], fold: Fold[Any], naming: inputs.Naming
@@ -170,9 +143,26 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=self.max_iter,
             tol=self.tol,
             n_init=self.n_init,
-            seed=check_random_state(self.random_state).randint(np.iinfo(np.int32).max),
+            seed=self._seed(naming),
             progress=self.progress,
         )
+
+    def _seed(self, naming: inputs.Naming) -> int:
+        """Draw a seed; where nothing is random nothing is drawn: counts, and EM from the labels."""
+        if self.solver in ("auto", "counts") and online.takes_as_true(naming.channel):
+            return 0
+        climbs = self.solver == "em" or (self.solver == "auto" and not is_open(naming.channel))
+        if climbs and self.n_init == 1 and naming.channel.n_labels:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _kept_table(self, X: Any) -> Any:
+        """Keep the rows as they came, where somebody asks for them."""
+        return None
+
+    def _setting(self, name: str) -> Any:
+        """Read a parameter that presets do not have."""
+        return getattr(self, name, {"fit_prior": True}.get(name))
 
     def _labels(self, y: Any, n: int) -> Any:
         if y is None:
@@ -197,47 +187,34 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if "class_shares" in fit.details and model.bias is None:
             model = model.with_shares(fit.details["class_shares"])
             fit = replace(fit, model=model)
+        prior = said_prior(
+            self._setting("class_prior"), self._setting("fit_prior"), len(naming.classes)
+        )
+        if prior is not None:
+            model = with_prior(model, prior)
+            fit = replace(fit, model=model, details={**fit.details, "class_shares": prior})
         self.model_, self._naming = model, naming
         self.classes_, self.labels_ = naming.classes, naming.labels
         self.class_prior_ = fit.details.get("class_shares", model.prior)
-        self.noise_matrix_ = model.channel.matrix
+        self.noise_matrix_ = fit.details.get("noise_matrix", model.channel.matrix)
         self.n_iter_, self.lower_bound_ = max(fit.passes, 1), fit.objective
         self.converged_, self.history_ = fit.converged, np.array(fit.history)
         self.fit_ = fit
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from some more rows: their expected sums are added to those seen before.
-
-        With the identity channel the result is that of one fit on all rows, in any order. With
-        another channel it is stepwise EM: each row is shared out once, by the model of its time.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-        classes : array, optional
-            All the labels there will be; required in the first call if y does not hold them all.
-
-        Returns
-        -------
-        self : NoisyLabelNB
-            The fitted classifier.
-        """
-        with kernels.using(threads=self._threads()):
-            online.learn_some(self, X, y, classes, sample_weight)
-        return self
 
     def _batch(self, X: Any, y: Any = None) -> Batch:
         check_is_fitted(self)
         X = inputs.checked_table(self, X, reset=False)
         blocks = read_like(X, self.model_.schema)
-        n = X.shape[0]
+        return self._labeled(blocks, X.shape[0], y, self._kept_table(X))
+
+    def _labeled(self, blocks: Any, n: int, y: Any, table: Any = None) -> Batch:
+        """Put the labels of rows beside them, where there are any."""
         if y is None:
-            return Batch(blocks, np.full(n, len(self.labels_), np.int32))
+            return Batch(blocks, np.full(n, len(self.labels_), np.int32), table=table)
         y = labels.column(y)
         if len(y) != n:
             raise ValueError(f"X has {n} rows but y has {len(y)} labels")
-        return Batch(blocks, self._naming.codes(y))
+        return Batch(blocks, self._naming.codes(y), table=table)
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Compute log P(true class, x), up to a term free of the class, (n, K)."""
@@ -267,7 +244,9 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def error_probability(self, X: Any, y: Any) -> Array:
         """Compute P(true class is not the given label | x, given label), (n,)."""
-        share = self.true_class_proba(X, y)
+        return self._doubt(self.true_class_proba(X, y), y)
+
+    def _doubt(self, share: Array, y: Any) -> Array:
         same = self.labels_[:, None] == self.classes_[None, :]
         right = np.concatenate([same, np.ones((1, same.shape[1]), bool)])
         return np.clip((share * ~right[self._naming.codes(y)]).sum(axis=1), 0.0, 1.0)
@@ -287,6 +266,156 @@ class NoisyLabelNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        mixed = not isinstance(self.families, str) or self.families in ("auto", "categorical")
+        tags.input_tags.string = mixed or self.families == "text"
+        tags.input_tags.categorical = mixed
+        tags.input_tags.positive_only = self.families == "count"
+        if isinstance(self.channel, Channel):
+            tags.classifier_tags.multi_class = self.channel.n_classes > 2
         return tags
+
+
+class NoisyLabelNB(NoisyLabelEstimator):
+    """Naive Bayes that knows its labels may be wrong.
+
+    Learns a classifier of the *true* class together with the channel P(given label | true class).
+    Columns may be categories, flags, counts, reals or texts, freely mixed; cells and labels may be
+    missing.
+
+    Parameters
+    ----------
+    channel : {"auto", "identity", "uniform", "flips", "free"}, Channel or (L, K) matrix
+        What may have happened to the labels. "identity" takes them as true; a matrix is taken as
+        known; "auto" lets the solver choose.
+    smoothing : {"auto", "none", "laplace"}, float or Smoothing
+        The virtual examples; a number adds that many in every cell.
+    families : "auto", str or mapping
+        The family of every column, or of each by name: "categorical", "bernoulli", "gaussian",
+        "count", "text", "ignored".
+    solver : {"auto", "head", "counts", "em", "variational", "conditional", "moments"} or callable
+        How to find the model. "auto" asks the head where nothing is said of the channel
+        (``channel="auto"``): naive Bayes, of the labels and of rows shared out, scored out of fold,
+        tempered, and seen through a channel. It counts where labels are taken as true, and climbs
+        by EM behind any other channel.
+    max_iter, tol : int, float
+        EM stops after so many passes, or when a pass gains less than ``tol`` nats per row; the
+        head's searches after so many steps, or when a step gains less than that per nat.
+    n_init : int
+        How many starts to try.
+    random_state : int, RandomState or None
+        The seed of folds and random starts. None draws one from NumPy's global generator, where
+        something is random: not where labels are counted, nor for one start of EM from labels.
+    n_jobs : int or None
+        Threads of a pass; -1 uses all cores. The result does not depend on it.
+    progress : callable, optional
+        Called as ``progress(pass, objective)`` after each pass.
+    class_prior, fit_prior : (K,) array or None, bool
+        Class shares to predict with, instead of those that were learned; all alike where
+        ``fit_prior`` is False. What is learned of columns and errors does not depend on them.
+    min_categories : int or (d,) array or None
+        Whole numbers 0, 1, ... up to here are categories, whether they occur or not.
+
+    Attributes
+    ----------
+    classes_, labels_ : arrays
+        The true classes (K) and the given labels (L).
+    class_prior_ : (K,) array
+        P(true class): the share of each among the training rows.
+    class_count_ : (K,) array
+        Rows of each true class, as far as they can be told apart (after ``fit`` in memory).
+    feature_log_prob_ : array or list of arrays
+        log P(value | class) of flags and counts, (K, d), or of the categories of each column.
+    feature_importances_ : (d,) array
+        How much each column tells about the class: mutual information, in nats.
+    noise_matrix_ : (L, K) array
+        P(given | true): rows given, columns true, columns sum to one.
+    model_ : Model
+        All of it.
+    n_iter_, lower_bound_, converged_, history_
+        Passes (of the head: explanations tried), the objective reached, whether the last pass
+        gained little, and all objectives.
+    fit_ : Fit
+        What else the solver found, in ``fit_.details``; the head's "posterior" holds
+        P(true class | row, label) of the training rows, each judged without itself.
+
+    Examples
+    --------
+    >>> X = [["sunny", "hot"], ["sunny", "mild"], ["rain", "cool"], ["rain", "mild"]]
+    >>> clf = NoisyLabelNB(channel="identity").fit(X, ["no", "no", "yes", "yes"])
+    >>> clf.predict([["rain", "hot"]]).tolist()
+    ['yes']
+    """
+
+    def __init__(
+        self,
+        *,
+        channel: str | Channel | Any = "auto",
+        smoothing: str | float | Smoothing = "auto",
+        families: str | Mapping[Any, str] = "auto",
+        solver: str = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        n_init: int = 1,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+        class_prior: Any = None,
+        fit_prior: bool = True,
+        min_categories: Any = None,
+    ) -> None:
+        self.channel = channel
+        self.smoothing = smoothing
+        self.families = families
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.class_prior = class_prior
+        self.fit_prior = fit_prior
+        self.min_categories = min_categories
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from some more rows: their expected sums are added to those seen before.
+
+        With the identity channel the result is that of one fit on all rows, in any order. With
+        another channel it is stepwise EM: each row is shared out once, by the model of its time.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+        classes : array, optional
+            All the labels there will be; required in the first call if y does not hold them all.
+
+        Returns
+        -------
+        self : NoisyLabelNB
+            The fitted classifier.
+        """
+        with kernels.using(threads=self._threads()):
+            online.learn_some(self, X, y, classes, sample_weight)
+        return self
+
+    @property
+    def class_count_(self) -> Array:
+        """Rows of each true class."""
+        seen = getattr(self, "_seen", None)
+        if seen is None:
+            raise AttributeError("class_count_ is known after a fit in memory")
+        counts: Array = seen.expected.mass
+        return counts
+
+    @property
+    def feature_log_prob_(self) -> Any:
+        """Log P(value | class)."""
+        check_is_fitted(self)
+        return feature_log_prob(self.model_)
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Mutual information of each column with the class, in nats."""
+        check_is_fitted(self)
+        return importances(self.model_)

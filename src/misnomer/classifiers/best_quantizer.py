@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from misnomer.solvers.exact_error import checked_sizes
-from misnomer.solvers.exact_quantization import Method, best_quantization
+from misnomer.solvers.exact.error import checked_sizes
+from misnomer.solvers.exact.quantization import Method, best_quantization
 
 _MOST_ROWS_EXACT = 20  # in both classes together: a second or two
 
@@ -21,10 +21,10 @@ class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     """Bin each column at quantiles, into the number of bins with the smallest P(e).
 
     With few bins classes look alike, with many each holds too few rows to learn from: P(e) of the
-    Combined Bayes Test is smallest at some number M* between, which depends on the rows per class
-    and on how many labels are wrong. Up to 20 rows in both classes together M* comes from exact
-    enumeration; beyond, from the best rule that looks at the observed symbol's own counts only
-    (:func:`misnomer.solvers.exact_quantization.best_quantization`).
+    Combined Bayes Test (6) is smallest at some number between, ``M* = argmin_M P(e; M)``, which
+    depends on the rows per class and on how many labels are wrong. Up to 20 rows in both classes
+    together M* comes from exact enumeration; beyond, from the best rule that looks at the observed
+    symbol's own counts only (:func:`misnomer.solvers.exact.quantization.best_quantization`).
 
     Parameters
     ----------

@@ -10,20 +10,20 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from misnomer.channel import Channel, auto
-from misnomer.solvers.conditional import conditional
+from misnomer.head.solve import Head
+from misnomer.solvers.conditional.fit import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
-from misnomer.solvers.moments import moments
-from misnomer.solvers.pool import pool
+from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.task import Fit, Task
-from misnomer.solvers.variational import variational
+from misnomer.solvers.variational.fit import variational
 
 _SOLVERS: dict[str, Callable[[Task], Fit]] = {
     "conditional": conditional,
     "counts": counts,
     "em": em,
+    "head": Head(),
     "moments": moments,
-    "pool": pool,
     "variational": variational,
 }
 
@@ -31,8 +31,9 @@ _SOLVERS: dict[str, Callable[[Task], Fit]] = {
 def solve(solver: str | Callable[[Task], Fit], task: Task, *, by_sums: bool = False) -> Fit:
     """Find the model by the solver of that name.
 
-    "auto" counts where labels are taken as true, pools where nothing was said of the channel, and
-    climbs by EM where something was, or where the answer must follow from sums (``by_sums``).
+    "auto" counts where labels are taken as true, asks the head where nothing was said of the
+    channel, and climbs by EM where something was, or where the answer must follow from sums
+    (``by_sums``).
     A solver with settings of its own is given as what it is: ``Conditional(penalty=10)``.
     """
     if callable(solver):
@@ -48,10 +49,10 @@ def solve(solver: str | Callable[[Task], Fit], task: Task, *, by_sums: bool = Fa
 def _chosen(task: Task, by_sums: bool) -> str:
     if _takes_labels_as_true(task):
         return "counts"
-    return "pool" if _is_open(task.channel) and not by_sums else "em"
+    return "head" if is_open(task.channel) and not by_sums else "em"
 
 
-def _is_open(channel: Channel) -> bool:
+def is_open(channel: Channel) -> bool:
     """Tell the channel that the name "auto" stands for: any matrix, most weight on its diagonal."""
     if channel.n_labels < 2 or channel.n_labels != channel.n_classes:
         return False
@@ -86,4 +87,5 @@ def _name(solver: Any) -> str:
     named = "em" if solver == "auto" else solver
     if isinstance(named, str):
         return f'The solver "{named}"'
+    named = getattr(named, "func", named)  # a function with settings: a partial
     return f"The solver {getattr(named, '__name__', type(named).__name__)}"

@@ -14,9 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from misnomer.classifiers.best_quantizer import BestQuantizer
 from misnomer.classifiers.symbol_table import SymbolTable, symbol_table
-from misnomer.solvers.exact_counts import Array, alpha_pair, checked_counts
-from misnomer.solvers.exact_error import checked_prior, probability_of_error
-from misnomer.solvers.exact_quantization import best_quantization
+from misnomer.solvers.exact.counts import Array, alpha_pair, checked_counts
+from misnomer.solvers.exact.error import checked_prior, probability_of_error
+from misnomer.solvers.exact.quantization import best_quantization
 
 __all__ = ["BestQuantizer", "CombinedBayesTest"]
 
@@ -27,7 +27,9 @@ class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify symbols by the exact Dirichlet evidence of training data with wrong labels.
 
     A row given class t truly belongs to the other class with probability ``alpha[t]``; the test
-    sums over all arrangements of wrong labels, with a Dirichlet prior on the symbols of each class.
+    compares ``f(x_0, x_1, y | class 1) prior[1] > f(x_0, x_1, y | class 0) prior[0]``, equation
+    (5), where x_0 and x_1 count the symbols of each given class, y those to classify, and f sums
+    over all arrangements of wrong labels (4), with a Dirichlet prior on the symbols of each class.
     Where X has several columns, their log evidence ratios add up, as in naive Bayes; with one
     column this is the test of the paper. Two classes only.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,25 +14,28 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.annotators import notes, table_of
+from misnomer.classifiers.group_labels import learn_groups
+from misnomer.head.crowd import LearnedColumns
+from misnomer.head.solve import held
 from misnomer.knowledge import Knowledge, channel_of
-from misnomer.readers import read, read_like
+from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers import sources_groups, sources_pairs, sources_worth
 from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
-from misnomer.solvers.sources_pool import learn_groups
 from misnomer.sources import Answers, absent, from_groups, from_table
-from misnomer.table import Batch
+from misnomer.table import Batch, Schema, numbered
 
 Array = NDArray[np.float64]
 
 
 class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes from several labels a row, each annotator with errors of its own.
+    """A classifier that learns from several labels a row, each annotator with errors of its own.
 
     Finds the true class of every row together with P(label | true class) of every annotator.
-    Annotators with few answers are held to what is typical of the crowd. The columns join in as
-    far as they help to predict the answers; without columns and with ``strength=0`` this is the
-    method of Dawid and Skene.
+    Annotators with few answers are held to what is typical of the crowd. The learners of
+    `NoisyLabelClassifier` (naive Bayes, logistic regression, trees) learn from the columns through
+    the answers, and the columns join in if they help to predict the answers; without columns and
+    with ``strength=0`` this is the method of Dawid and Skene.
 
     Parameters
     ----------
@@ -48,7 +51,8 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_iter, tol : int, float
         Stop after so many passes, or when posteriors change less than ``tol`` on average.
     random_state : int
-        The seed of the folds by which rows are scored, and of the draws.
+        The seed of the test in `groups_differ`. The consensus does not depend on it: its draws and
+        the folds of its rows are always the same ones.
 
     Attributes
     ----------
@@ -63,7 +67,9 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     class_prior_ : array (K,)
         P(true class).
     trust_ : float
-        The weight that the columns' evidence got: 0 (not used) to 1 (naive Bayes' own).
+        1 where the columns have a say in the consensus, 0 where they do not help.
+    model_ : Model or None
+        Classifies rows by their columns.
     notes_ : tuple of str
         What limits these answers, in words.
 
@@ -140,10 +146,23 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             schema, blocks = read(X, self.families)
             batch = Batch(blocks, np.full(said.n_rows, said.n_labels, np.int32))
         weight = inputs.checked_weights(sample_weight, np.empty((said.n_rows, 1)))
-        task = self._posed(said, truth, schema=schema, batch=batch, weight=weight)
+        columns = None
+        if schema is not None and batch is not None and schema.statistics:
+            columns = self._columns(said, schema, list(numbered([batch])), weight=weight)
+        task = self._posed(said, truth, schema=schema, batch=batch, weight=weight, columns=columns)
         fit = learn_groups(task) if self._by_default(task, noise_groups) else None
         self._keep(said, learn_sources(task) if fit is None else fit)
         return self
+
+    def _columns(
+        self, said: Answers, schema: Schema, batches: Sequence[Batch], **where: Any
+    ) -> LearnedColumns:
+        """Let the head's learners look at the columns, wherever the rows are."""
+        smoothing = held(resolve(self.smoothing))
+        return LearnedColumns(
+            schema, batches, said.n_rows, said.n_labels,
+            smoothing=smoothing, **where,
+        )  # fmt: skip
 
     def _posed(self, said: Answers, truth: Any, **rows: Any) -> SourcesTask:
         """Put the question; ``rows`` are the columns, wherever they are."""
@@ -158,7 +177,6 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             smoothing=resolve(self.smoothing),
             max_iter=self.max_iter,
             tol=self.tol,
-            seed=self.random_state,
             knowledge=self.known_,
             **rows,
         )

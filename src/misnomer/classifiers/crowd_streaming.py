@@ -9,7 +9,7 @@ import numpy as np
 
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.solvers.sources import learn_sources
-from misnomer.solvers.sources_batches import Passes, column_batches
+from misnomer.solvers.sources_columns import Passes
 from misnomer.sources import Answers
 from misnomer.table import Batch, Schema
 
@@ -40,8 +40,8 @@ def fit_crowd(
     """
     crowd._check(answers)
     columns = None
-    if schema is not None:
-        columns = column_batches(schema, batches, answers.n_rows, passes, crowd.random_state)
+    if schema is not None and schema.statistics:
+        columns = crowd._columns(answers, schema, batches, passes=passes)
         names = [column.name for column in schema.columns]
         crowd.n_features_in_ = len(names)
         crowd.feature_names_in_ = np.array(names, dtype=object)

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from misnomer.readers import columns
+from misnomer.rows.columns.encode import codes, one_zero
+from misnomer.rows.columns.plain import plain
 from misnomer.sources import check_group_sizes
 from misnomer.table import Column
 
@@ -85,7 +86,7 @@ class Counted:
 
 
 def _named(values: Any) -> pa.Array:
-    return columns.one_zero(columns.plain(as_written(values)))
+    return one_zero(plain(as_written(values)))
 
 
 def as_written(values: Any) -> Any:
@@ -117,7 +118,7 @@ def codes_of(names: Sequence[Any], name: str, values: Any) -> NDArray[np.int32]:
     >>> codes_of(["a", "b"], "site", pa.array(["b", None, "a"])).tolist()
     [1, -1, 0]
     """
-    found = columns.codes(Column(name, "categorical", tuple(names)), as_written(values))
+    found = codes(Column(name, "categorical", tuple(names)), as_written(values))
     return np.where(found < len(names), found.astype(np.int64), -1).astype(np.int32)
 
 

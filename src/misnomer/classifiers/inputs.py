@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
@@ -14,18 +17,30 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from misnomer import channel as channels
 from misnomer.channel import Channel
 from misnomer.classifiers import labels
-from misnomer.readers.frames import is_frame
+from misnomer.classifiers.probabilities import lined_up, read_probabilities, seen_rows
+from misnomer.rows import read
+from misnomer.rows.frames import is_frame
+from misnomer.rows.tabular import as_table
+from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
+
+HEAVIEST = 1e15  # a weight: one beside it still counts, and sums of weighted squares are numbers
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check the shape of X and remember (or compare) its columns, without copying it."""
+    if X is None:
+        if reset:
+            estimator.n_features_in_ = 0
+        return None
+    came, X = X, as_table(X)
     if is_frame(X) and not isinstance(X, np.ndarray) and not sparse.issparse(X):
         if not _num_samples(X):
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X has no rows")
         if reset:
-            validate_data(estimator, X, reset=True, skip_check_array=True)
+            whole = came if getattr(came, "ndim", 0) == 2 else X
+            validate_data(estimator, whole, reset=True, skip_check_array=True)
         return X
     if isinstance(X, list | tuple):
         plain = np.asarray(X)
@@ -42,24 +57,109 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
 
 
+def for_others(X: Any) -> Any:
+    """Hand rows to somebody's own classifier: as they came; Arrow tables as frames of pandas."""
+    if isinstance(X, pa.Table) and find_spec("pandas"):
+        return X.to_pandas()
+    return X
+
+
+def row_count(X: Any, y: Any) -> int:
+    """Count the rows of a table; without one, the labels."""
+    if X is None:
+        return 0 if y is None else len(labels.column(y))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def read_rows(X: Any, families: Any, min_categories: Any = None) -> tuple[Schema, tuple[Any, ...]]:
+    """Read the rows into compact form; no table has no columns."""
+    if X is None:
+        return Schema(()), ()
+    return read(X, families, min_categories=min_categories)
+
+
 def checked_weights(sample_weight: Any, X: Any) -> Array | None:
     """Check the weights: one per row, not negative, not all zero."""
     if sample_weight is None:
         return None
     if not np.any(np.asarray(sample_weight)):
         raise ValueError("every sample weight is zero: no row is left to learn from")
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    rows = np.zeros((len(sample_weight), 0)) if X is None else X
+    weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if weight.max() > HEAVIEST:
+        row = int(np.argmax(weight))
+        raise ValueError(
+            f"the sample weight of row {row} is {weight[row]:g}, beyond {HEAVIEST:g}: divide all "
+            "weights by their mean"
+        )
     return np.ascontiguousarray(weight, np.float64)
 
 
-def kept_rows(weight: Array | None, X: Any, y: Any, trusted: Any) -> tuple[Any, ...]:
-    """Drop the rows of weight zero: they are absent."""
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is known of rows beside their label: the true class, the group, probabilities."""
+
+    checked: NDArray[Any] | None = None
+    groups: NDArray[Any] | None = None
+    brought: Any = None
+
+    def take(self, rows: NDArray[np.intp]) -> Beside:
+        """Keep some rows."""
+        some = [None if one is None else one[rows] for one in (self.checked, self.groups)]
+        brought = None if self.brought is None else _safe_indexing(self.brought, rows)
+        return Beside(some[0], some[1], brought)
+
+
+def beside(checked: Any, noise_groups: Any, n: int, pred_probs: Any = None) -> Beside | None:
+    """Check what is known beside the labels: an entry for each row."""
+    found: list[NDArray[Any] | None] = []
+    for name, given in (("checked", checked), ("noise_groups", noise_groups)):
+        values = None if given is None else labels.column(given)
+        if values is not None and len(values) != n:
+            raise ValueError(f"{name} must have one entry per row ({n}), not {len(values)}")
+        found.append(values)
+    brought = None if pred_probs is None else read_probabilities(pred_probs, n)
+    if brought is None and all(one is None for one in found):
+        return None
+    return Beside(found[0], found[1], brought)
+
+
+def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
+    """Put what is known beside the labels into the rows."""
+    L = len(naming.labels)
+    if known.checked is not None:
+        place = {name: k for k, name in enumerate(naming.classes.tolist())}
+        told = [-1 if one is None else place.get(one, -1) for one in known.checked.tolist()]
+        true = np.array(told, np.int32)
+        label, _ = batch.labels(L)
+        given = np.where(true >= 0, L + 1 + true, batch.given).astype(np.int32)
+        batch = replace(batch, given=given, said=label.astype(np.int32))
+    if known.brought is not None:
+        share = lined_up(known.brought, naming.classes)
+        batch = replace(batch, brought=share)
+        note = seen_rows(share, batch.labels(L)[0])
+        if note is not None:
+            warnings.warn(note, stacklevel=2)
+    if known.groups is not None:
+        gaps = labels.missing(known.groups)
+        names = labels.distinct(known.groups, gaps)
+        group = labels.encode(known.groups, names, gaps).astype(np.int32)
+        group[gaps] = -1
+        batch = replace(batch, group=group)
+    return batch
+
+
+def kept_rows(
+    weight: Array | None, X: Any, y: Any, trusted: Any, known: Beside | None = None
+) -> tuple[Any, ...]:
+    """Leave out rows of weight zero: they must not even contribute a category."""
     if weight is None or (weight > 0).all():
-        return weight, X, y, trusted
+        return weight, X, y, trusted, known
     kept = np.flatnonzero(weight > 0)
     y = None if y is None else y[kept]
     trusted = None if trusted is None else trusted[kept]
-    return weight[kept], _safe_indexing(X, kept), y, trusted
+    known = None if known is None else known.take(kept)
+    return weight[kept], None if X is None else _safe_indexing(X, kept), y, trusted, known
 
 
 def checked_trusted(trusted: Any, n: int) -> NDArray[np.bool_] | None:
@@ -109,7 +209,7 @@ def named(y: Any, channel: str | Channel | Any, n: int) -> Naming:
     if isinstance(channel, Channel):
         _check_labels(found, channel)
         return Naming(found, _classes(found, channel), channel)
-    if len(found) == 1:
+    if len(found) == 1 and not (isinstance(channel, str) and channel == "identity"):
         raise ValueError(
             f"y holds one class only ({found.tolist()[0]!r}): "
             "a classifier needs at least two classes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,16 @@ def column(y: Any) -> NDArray[Any]:
         raise ValueError(f"y should be a 1d array, got an array of shape {out.shape} instead.")
     if out.dtype.kind == "c":
         raise ValueError("Complex data not supported: y holds complex numbers")
+    if _is_huge(out):
+        raise ValueError("a label is a whole number beyond 2^63: turn the labels into texts")
     return out
+
+
+def _is_huge(y: NDArray[Any]) -> bool:
+    """Tell whole numbers that no column of whole numbers can hold."""
+    if y.dtype == np.uint64:
+        return bool(len(y)) and int(y.max()) >= 1 << 63
+    return y.dtype.kind == "O" and any(type(v) is int and abs(v) >= 1 << 63 for v in y)
 
 
 def _objects(y: Any) -> Any:
@@ -78,11 +88,12 @@ def distinct(y: NDArray[Any], gaps: NDArray[np.bool_]) -> NDArray[Any]:
         row = int(np.flatnonzero(~gaps)[np.argmax(np.isinf(kept))])
         raise ValueError(f"Input y contains infinity (row {row}): a label must be a class")
     if kept.dtype.kind == "O":
+        _check_plain(y)
         kinds = {type(value).__name__ for value in kept}
         if len(kinds) > 1 and any(isinstance(value, str) for value in kept):
-            raise ValueError(
-                f"labels of several types ({', '.join(sorted(kinds))}): make them "
-                "all strings, or all numbers"
+            warnings.warn(
+                f"labels of several types ({', '.join(sorted(kinds))}) are all read as texts",
+                stacklevel=2,
             )
         kept = np.array(kept.tolist())
     if _is_narrow(kept):  # counting is faster than sorting
@@ -92,6 +103,16 @@ def distinct(y: NDArray[Any], gaps: NDArray[np.bool_]) -> NDArray[Any]:
     if found.dtype.kind == "f" and (found == found.astype(np.int64)).all() and gaps.any():
         found = found.astype(np.int64)  # whole numbers that NaN had turned into floats
     return found
+
+
+def _check_plain(y: NDArray[Any]) -> None:
+    """Refuse labels that hold other values, or have no order: a list, a dict, a class."""
+    for row, value in enumerate(y):
+        if isinstance(value, Collection | type) and not isinstance(value, str | bytes):
+            raise ValueError(
+                f"the label of row {row} is a {type(value).__name__}: a label should be a text or "
+                "a number"
+            )
 
 
 _NARROW = 1 << 16  # labels within so many whole numbers are counted, not sorted
@@ -135,6 +156,8 @@ def encode(y: NDArray[Any], known: NDArray[Any], gaps: NDArray[np.bool_]) -> Lab
     values = y[kept]
     if values.dtype.kind == "O":
         values = np.array(values.tolist()) if len(values) else np.zeros(0, known.dtype)
+    if known.dtype.kind == "U" and values.dtype.kind in "biuf":
+        values = values.astype(str)  # of labels of several types, all were read as texts
     place = np.zeros(len(values), np.intp)
     right = np.zeros(len(values), bool)
     if len(known) and (values.dtype.kind in "US") == (known.dtype.kind in "US"):

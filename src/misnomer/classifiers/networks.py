@@ -2,6 +2,12 @@
 
 A network without hidden layers is one linear form over the table's statistics: the same model as
 naive Bayes, with weights that fit the given labels instead of the columns.
+
+`NLNN` and `NAL` have one objective here, climbed in two ways: both maximize the likelihood of the
+given labels over weights and one channel for all rows, and without hidden layers they mostly end
+at the same maximum. What sets them apart in their papers is not here: networks with hidden layers
+trained by stochastic gradients, and the second form of the adaptation layer, whose channel depends
+on the row.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ from typing import Any
 
 from misnomer.channel import Channel
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.solvers.conditional import Conditional
+from misnomer.solvers.conditional.fit import Conditional
 
 
 class _Network(NoisyLabelNB):
@@ -24,7 +30,7 @@ class _Network(NoisyLabelNB):
         self,
         *,
         channel: str | Channel | Any = "auto",
-        penalty: float = 1.0,
+        penalty: float | str = "auto",
         hidden_layer_sizes: Sequence[int] = (),
         families: str | Mapping[Any, str] = "auto",
         max_iter: int = 200,
@@ -46,7 +52,7 @@ class _Network(NoisyLabelNB):
         self.progress = progress
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """How the model is found, as the parameters say now."""
         return Conditional(self.penalty, self._steps, tuple(self.hidden_layer_sizes))
 
@@ -59,9 +65,16 @@ class _Network(NoisyLabelNB):
 class NLNN(_Network):
     """Noisy-label network (Bekker and Goldberger, 2016): channel and weights in turns, by EM.
 
+    ``P(given y | x) = sum_z channel[y, z] softmax(w x)[z]``. The E-step takes
+    ``gamma[i, z] ~ channel[y_i, z] softmax(w x_i)[z]``; the M-step counts the channel from gamma
+    and fits the weights w to it.
+
     Parameters and attributes are those of NoisyLabelNB, but for ``penalty``, the cost of squared
-    weights, and ``hidden_layer_sizes``, the units of each hidden layer (none: a linear network).
-    ``class_prior_`` is P(true class) of a row of which nothing is known.
+    weights ("auto": rows x columns / 2000, 1 at least, texts not counted; chosen for linear
+    networks, and too large for hidden layers), and ``hidden_layer_sizes``, the units of each
+    hidden layer (none: a linear network). ``class_prior_`` is P(true class) of a row of which
+    nothing is known. Without hidden layers `NAL` climbs the same objective, mostly sooner; where
+    that has several maxima, the two may end apart.
 
     Examples
     --------
@@ -76,7 +89,10 @@ class NLNN(_Network):
 class NAL(_Network):
     """Noise adaptation layer (Goldberger and Ben-Reuven, 2017): the channel is one more layer.
 
-    Channel and weights follow the gradient together. Parameters and attributes are those of NLNN.
+    ``P(given y | x) = sum_z channel[y, z] softmax(w x)[z]``, where each column of the channel is
+    a softmax too. Channel and weights follow the gradient together: the objective is that of
+    `NLNN`, and so is, where it has one maximum, the model that it reaches. Parameters and
+    attributes are those of NLNN.
 
     Examples
     --------

@@ -7,15 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from misnomer.classifiers import inputs
+from misnomer.channel import Channel
+from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.choose import solve
 from misnomer.engines.local import fold
-from misnomer.readers import read, read_like
+from misnomer.model import Model
+from misnomer.rows import read, read_like
 from misnomer.smoothing import resolve
 from misnomer.solvers.counts import from_counts
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch, Schema, merge
+
+_MOST_NUMBERS = 1_000_000  # of sums that a fitted classifier keeps, to go on from
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +31,44 @@ class Seen:
     expected: Stats  # sums by true class
 
 
+def seen_at_once(task: Task, model: Model) -> Seen | None:
+    """Keep the sums of a fit, so that more rows can follow; None where they are too large.
+
+    A model of another kind, such as a network with hidden layers, is not made of sums.
+    """
+    large = type(model) is not Model or model.weights.size > _MOST_NUMBERS
+    if large or not model.channel.n_labels:
+        return None
+    by_label = task.by_label
+    if takes_as_true(model.channel) and by_label.rows == task.labeled == _rows(task):
+        expected = Stats(_sure(by_label.mass), by_label.sums)
+    else:
+        expected = fold(lambda batch: shared(model, batch), task.batches)
+    return Seen(task.schema, by_label, expected)
+
+
+def _rows(task: Task) -> float:
+    return float(sum(_weights(batch).sum() for batch in task.batches))
+
+
+def _sure(mass: Any) -> Any:
+    """Lay out the weight of rows whose class is their label, by evidence code, (2L + 1, L)."""
+    L = len(mass)
+    return np.concatenate([np.diag(mass), np.zeros((L + 1, L))])
+
+
 def learn_some(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
     """Share some more rows out over the classes and refit from all the sums."""
-    seen: Seen | None = getattr(estimator, "_seen", None)
+    seen: Seen | None = _before(estimator)
     X = inputs.checked_table(estimator, X, reset=seen is None)
     weight = inputs.checked_weights(sample_weight, X)
     y = estimator._labels(y, X.shape[0])
     naming = estimator._naming if seen else _named(estimator, y, classes, X.shape[0])
+    _check_classes(naming, classes if seen else None, y)
     codes = naming.codes(y)
-    weight, X, codes, _ = inputs.kept_rows(weight, X, codes, None)
-    fresh, blocks = read(X, estimator.families)
+    weight, X, codes, *_ = inputs.kept_rows(weight, X, codes, None)
+    families = estimator.families if seen is None else _families(seen.schema)
+    fresh, blocks = read(X, families, min_categories=estimator._setting("min_categories"))
     smoothing = resolve(estimator.smoothing)
     if seen is not None:
         fresh, seen = _together(seen, fresh)
@@ -52,13 +84,78 @@ def learn_some(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
         same = start.weights.shape == model.weights.shape
         model = model if same else replace(start, channel=model.channel)
     by_label = seen.by_label + task.by_label
-    expected = seen.expected + model.expect(batch)
+    expected = seen.expected + shared(model, batch)
     reverse = model.channel.reverse(model.prior)
     virtual = smoothing.virtual(fresh, by_label, reverse)
-    model = model.maximise(expected, virtual, smoothing.classes)
+    model = replace(model, bias=None).maximise(expected, virtual, smoothing.classes)
     estimator._seen = Seen(fresh, by_label, expected)
     objective = expected.loglik + model.log_prior(virtual, smoothing.classes)
     estimator._keep(Fit(model, objective, (objective,)), naming)
+
+
+def shared(model: Model, batch: Batch) -> Stats:
+    """Share rows out over the classes; a label that is taken as true leaves nothing to share.
+
+    The posterior of such a row is one at its class, however improbable its columns are there, so
+    its statistics are tallied by label.
+    """
+    channel = model.channel
+    if not takes_as_true(channel):
+        return model.expect(batch)
+    L = channel.n_labels
+    bare = batch.given == L
+    code = np.where(batch.given > L, batch.given - L - 1, batch.given)
+    found = tally(batch, np.where(bare, -1, code), L)
+    joint = np.zeros((2 * L + 1, L))
+    np.add.at(joint, (batch.given[~bare], code[~bare]), _weights(batch)[~bare])
+    sure = Stats(joint, found.sums)
+    return sure + model.expect(batch.take(bare)) if bare.any() else sure
+
+
+def _weights(batch: Batch) -> Any:
+    return np.ones(len(batch)) if batch.weight is None else batch.weight
+
+
+def takes_as_true(channel: Channel) -> bool:
+    """Tell the identity channel: what is given is true."""
+    square = channel.n_labels == channel.n_classes and channel.n_labels > 0
+    return bool(
+        square and not channel.free.any() and (channel.matrix == np.eye(channel.n_labels)).all()
+    )
+
+
+def _before(estimator: Any) -> Seen | None:
+    seen: Seen | None = getattr(estimator, "_seen", None)
+    if seen is None and hasattr(estimator, "model_"):
+        raise ValueError(
+            "this model keeps no sums to go on from (it is large, or was read from a file): start "
+            "with partial_fit"
+        )
+    return seen
+
+
+def _check_classes(naming: inputs.Naming, classes: Any, y: Any) -> None:
+    """Refuse other classes than those of the first call, and labels that are none of them."""
+    if classes is not None and sorted(np.asarray(classes).tolist()) != naming.labels.tolist():
+        raise ValueError(
+            f"`classes={np.asarray(classes).tolist()}` is not the same as on last call to "
+            f"partial_fit, was: {naming.labels.tolist()}"
+        )
+    column = labels.column(y)
+    found = np.unique(column[~labels.missing(column)].astype(naming.labels.dtype))
+    odd = np.setdiff1d(found, naming.labels)
+    if len(odd):
+        raise ValueError(
+            f"The target label(s) {odd.tolist()} in y do not exist in the initial classes "
+            f"{naming.labels.tolist()}"
+        )
+
+
+def _families(schema: Schema) -> Any:
+    """Read later rows as the first ones were: a column does not change its family."""
+    if [column.kind for column in schema.columns] == ["count"] and schema.columns[0].width > 1:
+        return "count"
+    return {column.name: column.kind for column in schema.columns}
 
 
 def _empty(stats: Stats) -> Stats:

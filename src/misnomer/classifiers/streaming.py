@@ -8,24 +8,29 @@ from typing import Any
 import numpy as np
 
 from misnomer import kernels
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.choose import solve, warn_of_search
+from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
-from misnomer.readers.scan import Scan, scan
+from misnomer.rows.scan import Scan, scan
 from misnomer.table import Batch, Fold
 
 MEMORY = 1 << 30  # bytes of compact rows that stay in memory, unless told otherwise
 
 
 def fit_rows(
-    classifier: NoisyLabelNB, terms: Terms, batches: Sequence[Batch], fold: Fold[Any] = local.fold
-) -> NoisyLabelNB:
+    classifier: NoisyLabelEstimator,
+    terms: Terms,
+    batches: Sequence[Batch],
+    fold: Fold[Any] = local.fold,
+) -> NoisyLabelEstimator:
     """Find the model of compact rows, wherever they are; the solver is the same."""
     task = classifier._posed(terms.schema, batches, fold, terms.naming)
     with kernels.using(threads=classifier._threads()):
-        classifier._keep(solve(classifier.solver, task), terms.naming)
+        solver = classifier._solver(len(terms.groups))
+        classifier._keep(solve(solver, task), terms.naming)
     names = [column.name for column in terms.schema.columns]
     classifier.n_features_in_ = len(names)
     classifier.feature_names_in_ = np.array(names, dtype=object)
@@ -38,13 +43,13 @@ def fit_stream(
     source: Any,
     label: str,
     *,
-    classifier: NoisyLabelNB | None = None,
+    classifier: NoisyLabelEstimator | None = None,
     ignore: Sequence[str] = (),
     trusted: str | None = None,
     memory: int = MEMORY,
     skip_bad: bool = False,
     wrap: Callable[[Fold[Any]], Fold[Any]] | None = None,
-) -> NoisyLabelNB:
+) -> NoisyLabelEstimator:
     """Fit a classifier to a file of any size.
 
     Parameters
@@ -54,7 +59,7 @@ def fit_stream(
         without hive partitions, a pattern.
     label : str
         The column of the given labels; an empty cell is no label.
-    classifier : NoisyLabelNB, optional
+    classifier : NoisyLabelEstimator, optional
         An unfitted classifier, with its options; it is fitted and returned.
     ignore : sequence of str
         Columns that must not be learned from.
@@ -69,11 +74,11 @@ def fit_stream(
 
     Returns
     -------
-    NoisyLabelNB
+    NoisyLabelEstimator
         The model that ``fit`` on the whole table gives, to the last digits.
     """
     found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad)
-    classifier = NoisyLabelNB() if classifier is None else classifier
+    classifier = NoisyLabelClassifier() if classifier is None else classifier
     terms = understand(found, label, classifier, ignore=ignore, trusted=trusted, skip_bad=skip_bad)
     rows = Stream(compact(found, terms), memory=memory)
     fold: Fold[Any] = local.fold if wrap is None else wrap(local.fold)

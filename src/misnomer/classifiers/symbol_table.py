@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from misnomer.solvers.exact import log_evidence, predictive
-from misnomer.solvers.exact_counts import Array, Counts, labeled_counts
+from misnomer.solvers.exact.counts import Array, Counts, labeled_counts
+from misnomer.solvers.exact.evidence import log_evidence, predictive
 
 
 @dataclass(frozen=True, eq=False)

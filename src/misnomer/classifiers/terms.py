@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer.classifiers import groups, inputs
-from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.readers import columns, discover
-from misnomer.readers.parts import Part
-from misnomer.readers.read import _kinds, read_like
-from misnomer.readers.scan import Scan
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.rows.columns import discover
+from misnomer.rows.columns.encode import codes
+from misnomer.rows.columns.plain import plain
+from misnomer.rows.parts import Part
+from misnomer.rows.read import _kinds, read_like
+from misnomer.rows.scan import Scan
 from misnomer.table import Batch, Column, Schema
 
 _YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0", "0.0")
@@ -85,7 +87,7 @@ class Terms:
 
     def _given(self, values: Any) -> NDArray[np.int32]:
         known = Column(self.label, "categorical", tuple(self.naming.labels.tolist()))
-        return columns.codes(known, groups.as_written(values)).astype(np.int32)
+        return codes(known, groups.as_written(values)).astype(np.int32)
 
     def _sure(self, given: NDArray[np.int32], sure: NDArray[np.bool_]) -> NDArray[np.int32]:
         L = len(self.naming.labels)
@@ -109,7 +111,7 @@ def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
     >>> yes_or_no(pa.array(["Yes", None, "0"]), "checked").tolist()
     [True, False, False]
     """
-    said = pc.utf8_lower(pc.utf8_trim_whitespace(columns.plain(values).cast(pa.string())))
+    said = pc.utf8_lower(pc.utf8_trim_whitespace(plain(values).cast(pa.string())))
     place = pc.index_in(said, value_set=pa.array([*_YES, *_NO]), skip_nulls=True)
     odd = np.asarray(pc.and_(pc.is_null(place), pc.is_valid(said)))
     if odd.any():
@@ -124,7 +126,7 @@ def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
 def understand(
     found: Scan,
     label: str,
-    classifier: NoisyLabelNB,
+    classifier: NoisyLabelEstimator,
     *,
     ignore: Sequence[str] = (),
     trusted: str | None = None,
@@ -166,7 +168,9 @@ def understand(
     )
 
 
-def _named(looked: discover.Looked, label: str, classifier: NoisyLabelNB) -> inputs.Naming:
+def _named(
+    looked: discover.Discovery, label: str, classifier: NoisyLabelEstimator
+) -> inputs.Naming:
     summary = looked.summaries[label]
     if not summary.seen:
         raise ValueError(f"column {label!r} holds no label at all: every cell is empty")

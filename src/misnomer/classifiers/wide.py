@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from misnomer.kernels.blocks import Block, Codes, Reals
 from misnomer.kernels.reference import softmax
-from misnomer.readers import read_like
+from misnomer.rows import read_like
 from misnomer.solvers.sparse_naive_bayes import SparseFit
 from misnomer.solvers.sparse_rows import Places, Tokens, tokens
 from misnomer.solvers.sparse_scores import Own, candidates

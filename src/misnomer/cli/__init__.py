@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from misnomer.cli import reviewing
+from misnomer.cli import checking, reviewing
 
 app = typer.Typer(
     name="misnomer",
@@ -16,6 +16,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of the file's text, such as cp1252; guessed without it."),
+]
+Separator = Annotated[
+    str | None, typer.Option("--sep", help="Between cells: one character, or tab.")
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The first line holds cells: columns are numbered.")
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option("--missing", metavar="WORD", help="What means an empty cell; repeatable."),
+]
+Sheet = Annotated[
+    str | None, typer.Option("--sheet", help="Of a workbook: its name, or its number from 1.")
+]
 
 
 def main() -> None:
@@ -46,7 +65,7 @@ def audit(
         str,
         typer.Argument(
             metavar="FILE",
-            help="CSV, TSV, Parquet (or a folder of it), Arrow, Feather or JSON lines; .gz too; "
+            help="CSV, TSV, Excel, Parquet (or a folder of it), Arrow, Feather or JSON; .gz too; "
             "- is a CSV on standard input.",
         ),
     ],
@@ -125,10 +144,37 @@ def audit(
         float | None,
         typer.Option("--at-most", metavar="RATE", help="No class's error rate is above this."),
     ] = None,
+    checked: Annotated[
+        Path | None,
+        typer.Option(
+            "--checked",
+            metavar="FILE",
+            help="Rows that a person has checked: columns row and true_label, or an audit's "
+            "folder; those of --out are found without it.",
+        ),
+    ] = None,
     never: Annotated[
         list[str] | None,
         typer.Option("--never", metavar="GIVEN:TRUE", help="What cannot happen; repeatable."),
     ] = None,
+    ignore_case: Annotated[
+        bool,
+        typer.Option("--ignore-case", help="Take labels that differ in case only for one."),
+    ] = False,
+    pred_probs: Annotated[
+        Path | None,
+        typer.Option(
+            "--pred-probs",
+            metavar="FILE",
+            help="Probabilities of a model of yours, out of fold: .npy (classes sorted), or a "
+            "table with a column per class.",
+        ),
+    ] = None,
+    encoding: Encoding = None,
+    sep: Separator = None,
+    no_header: NoHeader = False,
+    missing: Missing = None,
+    sheet: Sheet = None,
 ) -> None:
     """Find out how many labels of a table are wrong, and which ones."""
     from misnomer.cli.failures import failing_well
@@ -136,7 +182,7 @@ def audit(
     with failing_well():
         from misnomer.cli.auditing import Wanted, run
         from misnomer.cli.large import Large
-        from misnomer.cli.sources import sources_of
+        from misnomer.cli.sources import reading_of, sources_of
 
         sources = sources_of(
             annotator_columns or (), long, noise_group, known or (), at_most, never or ()
@@ -153,6 +199,10 @@ def audit(
             trusted=trusted,
             seed=seed,
             sources=sources,
+            ignore_case=ignore_case,
+            reading=reading_of(encoding, sep, no_header, missing or (), sheet),
+            checked=checked,
+            pred_probs=pred_probs,
         )
         run(file, wanted, out, quiet=quiet, as_json=as_json, force=force, large=large)
 
@@ -165,20 +215,27 @@ def predict(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The rows to classify.")],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A .csv or .parquet file; standard output without it."),
+        typer.Option("--out", "-o", help="A .csv, .xlsx or .parquet file; else standard output."),
     ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Add the probability of every class.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    encoding: Encoding = None,
+    sep: Separator = None,
+    no_header: NoHeader = False,
+    missing: Missing = None,
+    sheet: Sheet = None,
 ) -> None:
     """Predict the true class of new rows."""
     from misnomer.cli.failures import failing_well
 
     with failing_well():
         from misnomer.cli.predicting import run
+        from misnomer.cli.sources import reading_of
 
-        run(model, file, out, proba=proba, force=force)
+        how = reading_of(encoding, sep, no_header, missing or (), sheet)
+        run(model, file, out, proba=proba, force=force, reading=how)
 
 
 @app.command()
@@ -197,4 +254,5 @@ def demo(
         run(seed, share)
 
 
+checking.register(app)
 reviewing.register(app)

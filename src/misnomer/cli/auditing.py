@@ -6,7 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from rich.markup import escape
 
 from misnomer.audit import Audit, audit
 from misnomer.audit.known import refuse_large
+from misnomer.audit.own import refuse_batches
 from misnomer.cli.large import Large
 from misnomer.cli.large import found as streamed
-from misnomer.store.writing import check_vacant
+from misnomer.store.folders import check_vacant
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ class Wanted:
     trusted: str | None = None
     seed: int = 0
     sources: dict[str, Any] = field(default_factory=dict)  # annotators, groups, knowledge
+    ignore_case: bool = False
+    reading: dict[str, Any] = field(default_factory=dict)  # encoding, separator, sheet...
+    checked: Path | None = None
+    pred_probs: Path | None = None  # of a model of the user's
 
 
 def run(
@@ -55,9 +60,10 @@ def run(
             refuse_large(None, large.memory, large.cluster, large.checkpoint, large.skip_bad)
             large = None
         if large is not None and large.wanted(file):
+            refuse_batches([] if wanted.pred_probs is None else ["pred_probs"])
             found, written = streamed(file, wanted, large, out, force, say)
         else:
-            found = _found(file, wanted, say)
+            found = _found(file, _with_own_checks(wanted, out), say)
             if out is not None:
                 say(f"writing {out}")
                 written = found.save(out, force=force)
@@ -87,8 +93,23 @@ def _found(file: str, wanted: Wanted, say: Callable[[str], None]) -> Audit:
             trusted=wanted.trusted,
             random_state=wanted.seed,
             progress=lambda step, _: say(f"fitting: pass {step}"),
+            ignore_case=wanted.ignore_case,
+            reading=wanted.reading or None,
+            checked=wanted.checked,
+            pred_probs=wanted.pred_probs,
             **wanted.sources,
         )
+
+
+def _with_own_checks(wanted: Wanted, out: Path | None) -> Wanted:
+    """Take the checks that the folder holds already, where none are named."""
+    if wanted.checked is not None or out is None:
+        return wanted
+    from misnomer.audit.check_files import CheckFolder
+
+    if not (out / "checks" / "answers.jsonl").exists():
+        return wanted
+    return replace(wanted, checked=out) if CheckFolder(out).answers() else wanted
 
 
 def families_of(said: tuple[str, ...]) -> dict[str, str]:

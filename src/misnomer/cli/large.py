@@ -40,6 +40,9 @@ def found(
     file: str, wanted: Wanted, large: Large, out: Path | None, force: bool, say: Any
 ) -> tuple[StreamedAudit, dict[str, Path]]:
     """Audit a file by batches; write while it is read."""
+    from misnomer.audit.inputs import described
+
+    _refuse_little(large)
     from misnomer.audit.large import joined_cluster
     from misnomer.audit.streamed_files import save_stream
     from misnomer.audit.streaming import audit_stream
@@ -55,8 +58,11 @@ def found(
             "skip_bad": large.skip_bad,
             "checkpoint": large.checkpoint,
             "cluster": cluster,
+            "ignore_case": wanted.ignore_case,
             **wanted.sources,
         }
+        if wanted.reading:
+            file = described(file, wanted.reading)
         audited: Callable[..., Any] = audit_stream
         if {"annotators", "long"} & {*wanted.sources}:
             from misnomer.audit.crowd_stream import audit_crowd as audited
@@ -65,6 +71,20 @@ def found(
         if out is None:
             return audited(file, wanted.label, **options), {}
         return save_stream(file, wanted.label, out, force=force, audited=audited, **options)
+
+
+def _refuse_little(large: Large) -> None:
+    """Refuse a cap that this process exceeds by more than a fifth before a row is kept."""
+    from misnomer.audit.streaming import WORKING, bytes_of, resident
+
+    if large.memory is None or large.cluster is not None:
+        return
+    least = int((resident() + WORKING) / 1.2 / 1e6) + 1
+    if bytes_of(large.memory) < least * 10**6:
+        raise ValueError(
+            f"--memory {large.memory} is too little: Python, its libraries and the rows being read "
+            f"take more; the least that works is {least}MB"
+        )
 
 
 def _crowd(wanted: Wanted) -> Any:
@@ -76,11 +96,11 @@ def _crowd(wanted: Wanted) -> Any:
 
 
 def _classifier(wanted: Wanted, say: Callable[[str], None]) -> Any:
-    from misnomer.classifiers.base import NoisyLabelNB
+    from misnomer.classifiers.noisy import NoisyLabelClassifier
     from misnomer.cli.auditing import families_of
 
     families = {**families_of(wanted.families), **dict.fromkeys(wanted.text, "text")}
-    return NoisyLabelNB(
+    return NoisyLabelClassifier(
         families=families or "auto",
         random_state=wanted.seed,
         progress=lambda step, _: say(f"fitting: pass {step}"),
@@ -95,25 +115,25 @@ def predict(classifier: Any, file: str, out: Path | None, *, proba: bool) -> Non
 
     rows = _Rows(_predicted(classifier, file, proba))
     if out is None:
-        print_csv(rows, sys.stdout)
+        print_csv(rows, sys.stdout, exact=True)
         return
     with replacing(out) as temporary:
         if out.suffix.lower() == ".parquet":
             write_tables(rows.tables(), temporary)
         else:
             with temporary.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-                print_csv(rows, stream)
+                print_csv(rows, stream, exact=True)
     print(f"wrote {out}", file=sys.stderr)
 
 
 def _predicted(classifier: Any, file: str, proba: bool) -> Iterator[pa.Table]:
     from misnomer.cli.predicting import classified
-    from misnomer.readers.parts import spelled_out
-    from misnomer.readers.scan import scan
+    from misnomer.rows.parts import decoded_table
+    from misnomer.rows.scan import scan
 
     found = scan(file)
     for batch in found.batches(found.names):
-        yield classified(classifier, spelled_out(batch), file, proba=proba)
+        yield classified(classifier, decoded_table(batch), file, proba=proba)
 
 
 class _Rows:

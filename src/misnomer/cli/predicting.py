@@ -3,37 +3,62 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from misnomer.audit.inputs import described
 from misnomer.audit.streaming import too_large
 from misnomer.classifiers.wide import WideModel
 from misnomer.cli import large
-from misnomer.readers.files import read_table
+from misnomer.rows.columns.encode import unseen
+from misnomer.rows.files.excel import write_workbook
+from misnomer.rows.files.tables import read_table
+from misnomer.store.folders import reading
 from misnomer.store.spreadsheet import print_csv, write_csv
 from misnomer.store.wide_models import load_predictor
 from misnomer.store.writing import replacing
 
 
-def run(model: Path, file: str, out: Path | None, *, proba: bool, force: bool) -> None:
+def run(
+    model: Path,
+    file: str,
+    out: Path | None,
+    *,
+    proba: bool,
+    force: bool,
+    reading: dict[str, Any] | None = None,
+) -> None:
     """Classify the rows of a file and write them with their predicted class."""
+    file = described(file, reading or {})
     if out is not None and out.is_file() and not force:
         raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
-    classifier = load_predictor(model / "model.safetensors" if model.is_dir() else model)
+    classifier = _loaded(model)
     if too_large(file):
         large.predict(classifier, file, out, proba=proba)
         return
-    rows = read_table(file)
-    table = classified(classifier, rows, file, proba=proba)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = read_table(file)
+        table = classified(classifier, rows, file, proba=proba)
+    for note in [*(str(one.message) for one in caught), *unknown(classifier, rows)]:
+        print(f"misnomer: note: {note}", file=sys.stderr)
     if out is None:
-        print_csv(table, sys.stdout)
+        print_csv(table, sys.stdout, exact=True)
         return
     with replacing(out) as temporary:
         _write(table, temporary, out.suffix.lower())
     print(f"wrote {out}", file=sys.stderr)
+
+
+def _loaded(model: Path) -> Any:
+    if not model.is_dir():
+        return load_predictor(model)
+    with reading(model):
+        return load_predictor(model / "model.safetensors")
 
 
 def _write(table: pa.Table, path: Path, suffix: str) -> None:
@@ -41,8 +66,32 @@ def _write(table: pa.Table, path: Path, suffix: str) -> None:
         import pyarrow.parquet as pq
 
         pq.write_table(table, path, compression="zstd")
+    elif suffix in (".xlsx", ".xlsm"):
+        write_workbook(table, path)
     else:
-        write_csv(table, path)
+        write_csv(table, path, exact=True)
+
+
+def unknown(classifier: Any, rows: pa.Table) -> list[str]:
+    """Say which categories the model has not seen, and how many rows tell it nothing at all."""
+    if isinstance(classifier, WideModel):
+        return []
+    notes = []
+    for column in classifier.model_.schema.columns:
+        if column.kind == "categorical" and column.name in rows.column_names:
+            cells = unseen(column, rows.column(column.name))
+            if cells:
+                some = ", ".join(map(repr, list(dict.fromkeys(cells))[:3]))
+                cell = "1 cell holds" if len(cells) == 1 else f"{len(cells):,} cells hold"
+                notes.append(
+                    f"column {column.name!r}: {cell} a category that the model has not seen "
+                    f"(such as {some}), which says nothing"
+                )
+    empty = int(classifier._batch(rows).empty.sum())
+    if empty:
+        row = "1 row holds" if empty == 1 else f"{empty:,} rows hold"
+        notes.append(f"{row} no value that the model knows: the class shares are their answer")
+    return notes
 
 
 def classified(classifier: Any, rows: pa.Table, file: str, *, proba: bool) -> pa.Table:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +17,8 @@ _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
 Data = Annotated[
-    Path | None,
-    typer.Option("--data", help="The audited file, where it is elsewhere by now."),
+    str | None,
+    typer.Option("--data", help="The audited file, where it is elsewhere."),
 ]
 Anyway = Annotated[
     bool,
@@ -44,6 +46,19 @@ def review(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address.")
     ] = False,
+    reviewer_error: Annotated[
+        float,
+        typer.Option(
+            "--reviewer-error",
+            min=0.0,
+            max=0.49,
+            help="The share of decisions that are probably wrong; 0 takes each for the truth.",
+        ),
+    ] = 0.05,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--files", help="A folder whose images may be shown, besides the audit's."),
+    ] = None,
 ) -> None:
     """Go through the suspects on a page in the browser.
 
@@ -51,12 +66,22 @@ def review(
     """
     with failing_well():
         _need_extra()
-        from misnomer.review.changed import noticed
-        from misnomer.review.origin import reviewed_audit
+        from misnomer.review.rows.changed import noticed
+        from misnomer.review.rows.origin import reviewed_audit
 
         audit = reviewed_audit(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
-        _serve(audit, folder, host, port, browser=not no_browser, notice=notice)
+        session = {"reviewer_error": reviewer_error}
+        shown = {"notice": notice, "roots": _roots(folder, files)}
+        _serve(audit, folder, host, port, browser=not no_browser, options=session, shown=shown)
+
+
+def _roots(folder: Path, files: list[Path] | None) -> list[Path]:
+    """Name the folders whose images may be shown."""
+    for one in files or []:
+        if not one.is_dir():
+            raise FileNotFoundError(f"--files: there is no folder {str(one)!r}")
+    return [folder, *(files or [])]
 
 
 def _need_extra() -> None:
@@ -70,34 +95,43 @@ def _need_extra() -> None:
 
 
 def _serve(
-    audit: Any, folder: Path, host: str, port: int | None, *, browser: bool, notice: str | None
+    audit: Any,
+    folder: Path,
+    host: str,
+    port: int | None,
+    *,
+    browser: bool,
+    options: dict[str, Any],
+    shown: dict[str, Any],
 ) -> None:
     import uvicorn
 
-    from misnomer.review.ledger import alone
-    from misnomer.review.server import application, bound, new_token
+    from misnomer.review.log.ledger import alone
+    from misnomer.review.server.app import application, bound, new_token
+    from misnomer.review.server.connections import Patient
     from misnomer.review.session import FILE, Review
+    from misnomer.store.locks import held
 
     place, as_wished = bound(host, port)
     token, real = new_token(), place.getsockname()[1]
-    if notice is not None:
-        complain(notice)
-    with alone(folder / (FILE + ".lock")) as only:
+    if shown["notice"] is not None:
+        complain(shown["notice"])
+    with held(folder), alone(folder / (FILE + ".lock")) as only:
         if not only:
             complain("another server shows this review already: both write to the same decisions")
         if not as_wished:
             complain(f"port {port or 'of the page'} is in use: {real} serves instead")
         if host not in _LOCAL:
             complain(f"{host} can be reached by others: whoever has the address may decide")
-        session = Review(audit, folder / FILE)
+        session = Review(audit, folder / FILE, **options)
         try:
             named = folder.resolve().name
-            app = application(session, host=host, port=real, token=token, name=named, notice=notice)
-            config = uvicorn.Config(
-                app, log_level="error", access_log=False, lifespan="off", server_header=False
-            )
-            with suppress(KeyboardInterrupt):  # the usual end of a review
-                _announce(f"http://{_shown(host)}:{real}/?token={token}", browser)
+            app = application(session, host=host, port=real, token=token, name=named, **shown)
+            quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
+            config = uvicorn.Config(app, http=Patient, lifespan="off", **quiet)
+            address = f"http://{_shown(host)}:{real}/?token={token}"
+            # Ctrl-C is the usual end of a review.
+            with suppress(KeyboardInterrupt), _announced(address, browser):
                 uvicorn.Server(config).run(sockets=[place])
         finally:
             session.close()
@@ -116,16 +150,28 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _announce(address: str, browser: bool) -> None:
+@contextmanager
+def _announced(address: str, browser: bool) -> Iterator[None]:
+    """Print the address, and open it from a file that only its owner reads.
+
+    A browser is told the name of that file: what a program is started with, everybody may list.
+    """
     print(address, flush=True)
     print("Ctrl-C ends the review; every decision is on disk.", file=sys.stderr)
-    if browser:
-        import threading
-        import webbrowser
+    if not browser:
+        yield
+        return
+    import threading
+    import webbrowser
 
-        opening = threading.Timer(0.5, webbrowser.open, [address])
+    with TemporaryDirectory(prefix="misnomer-") as place:
+        page = Path(place) / "review.html"
+        page.touch(mode=0o600)
+        page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', "utf-8")
+        opening = threading.Timer(0.5, webbrowser.open, [page.as_uri()])
         opening.daemon = True
         opening.start()
+        yield
 
 
 def export(
@@ -159,9 +205,9 @@ def export(
     class.
     """
     with failing_well():
-        from misnomer.review import export as exporting
-        from misnomer.review.changed import noticed
-        from misnomer.review.origin import reviewed_audit
+        from misnomer.review.export import table as exporting
+        from misnomer.review.rows.changed import noticed
+        from misnomer.review.rows.origin import reviewed_audit
 
         audit = reviewed_audit(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
@@ -177,7 +223,7 @@ def import_(
 ) -> None:
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
-        from misnomer.review.formats import run
-        from misnomer.review.origin import reviewed_audit
+        from misnomer.review.export.formats import run
+        from misnomer.review.rows.origin import reviewed_audit
 
         print(run(reviewed_audit(folder), folder, file), file=sys.stderr)

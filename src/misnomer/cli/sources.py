@@ -39,6 +39,25 @@ def sources_of(
     return {name: value for name, value in said.items() if value is not None}
 
 
+def reading_of(
+    encoding: str | None = None,
+    sep: str | None = None,
+    no_header: bool = False,
+    missing: Sequence[str] = (),
+    sheet: str | None = None,
+) -> dict[str, Any]:
+    """Turn the options about a file into the argument of `audit`; those not said are left out.
+
+    Examples
+    --------
+    >>> reading_of(sep=";", no_header=True)
+    {'sep': ';', 'header': False}
+    """
+    said: dict[str, Any] = {"encoding": encoding, "sep": sep, "sheet": sheet}
+    said |= {"missing": list(missing) or None, "header": False if no_header else None}
+    return {name: value for name, value in said.items() if value is not None}
+
+
 def columns_of(said: Sequence[str]) -> list[str]:
     """List column names: said once, several between commas; repeated, one each, commas and all.
 

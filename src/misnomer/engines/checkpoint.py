@@ -51,7 +51,7 @@ class Journal:
     def _check(self, mark: str, said: str) -> None:
         file = self.folder / _ABOUT
         if file.exists():
-            if json.loads(file.read_text()).get("mark") != mark:
+            if _mark(file) != mark:
                 raise ValueError(
                     f"{self.folder}: the checkpoint is of other data or other options: name "
                     "another folder, or remove it"
@@ -78,6 +78,17 @@ class Journal:
             return total
 
         return journaled
+
+
+def _mark(file: Path) -> str | None:
+    """Read what a journal is of; None where that cannot be told."""
+    try:
+        said = json.loads(file.read_bytes())
+    except (ValueError, RecursionError):
+        raise ValueError(
+            f"{file}: the checkpoint is damaged: name another folder, or remove it"
+        ) from None
+    return said.get("mark") if isinstance(said, dict) else None
 
 
 def _save(place: Path, total: Any) -> None:

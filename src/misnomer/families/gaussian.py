@@ -64,6 +64,8 @@ class Gaussian:
 
     def weights(self, sums: Array, virtual: Array) -> Array:
         mass, mean, squares = self.spread(sums)
+        usual = self.spread(sums.sum(axis=0, keepdims=True))[1]
+        mean = np.where(mass > 0, mean, usual)  # virtual rows of a class without any lie about all
         m, extra, about_mean = np.split(virtual, 3, axis=1)
         seen = mass + m
         v = (squares + about_mean) / np.where(seen > 0, seen, 1.0) + extra

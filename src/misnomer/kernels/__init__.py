@@ -29,7 +29,8 @@ _T = TypeVar("_T")
 
 _SLOW = (
     "the compiled part of misnomer is not installed, so NumPy does its work: the same answers, "
-    "several times slower; install a C++ compiler and reinstall misnomer to change that"
+    "several times slower; to change that, install a C++ compiler and reinstall misnomer with "
+    "pip --no-cache-dir (pip keeps the wheel that it built without one)"
 )
 _said = False
 

@@ -101,3 +101,22 @@ class Words:
 
 
 Block = Codes | Flags | Reals | Words
+
+
+def is_empty(block: Block) -> NDArray[np.bool_]:
+    """Tell the rows of which a block holds nothing, (n,).
+
+    Examples
+    --------
+    >>> is_empty(Reals(np.array([[np.nan], [1.0]]), np.zeros(1))).tolist()
+    [True, False]
+    """
+    if isinstance(block, Codes):
+        return np.asarray((block.codes >= np.array(block.sizes)).all(axis=1))
+    if isinstance(block, Reals):
+        return np.asarray(np.isnan(block.values).all(axis=1))
+    if isinstance(block, Words):
+        return np.asarray(np.diff(block.matrix.indptr) == 0)
+    if block.observed is None:
+        return np.zeros(block.rows, bool)
+    return np.asarray(~block.observed.any(axis=1))

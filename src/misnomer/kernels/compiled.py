@@ -147,8 +147,10 @@ def _add_words(table: _compiled.Blocks, block: Words) -> None:
     data = np.ascontiguousarray(matrix.data)
     if data.dtype == np.bool_:
         data = data.view(np.uint8)
-    indices = np.ascontiguousarray(matrix.indices)
-    starts = np.ascontiguousarray(matrix.indptr, indices.dtype)
+    narrow = matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32
+    kind = np.int32 if narrow else np.int64
+    indices = np.ascontiguousarray(matrix.indices, kind)
+    starts = np.ascontiguousarray(matrix.indptr, kind)
     if matrix.shape[0] + 1 != len(starts) or len(data) < len(indices):
         raise ValueError("The parts of a matrix of words do not fit together: rebuild the matrix.")
     table.add_words(data[: len(indices)], indices, starts, matrix.shape[1])

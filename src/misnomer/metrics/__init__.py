@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from misnomer.metrics.corrected import corrected_accuracy, corrected_joint, corrected_risk
 from misnomer.metrics.impact import measure_mislabeling_impact, mislabeling_impact
+from misnomer.metrics.scorer import noise_corrected_accuracy
 
 __all__ = [
     "corrected_accuracy",
@@ -11,4 +12,5 @@ __all__ = [
     "corrected_risk",
     "measure_mislabeling_impact",
     "mislabeling_impact",
+    "noise_corrected_accuracy",
 ]

@@ -85,7 +85,7 @@ class EvidenceDisplay:
         ax = axes_of(ax)
         weights = np.append(self.weights, self.log_odds)
         places = np.append(np.arange(len(self.weights)), len(self.weights) + 0.4)
-        colors = [AGAINST if weight > 0 else FOR for weight in weights]
+        colors = [FOR if weight > 0 else AGAINST for weight in weights]
         self.bars_ = ax.barh(places, weights, height=0.7, color=colors)
         # a structural zero weighs a million nats: the others must stay visible
         reach = max(1.0, min(float(np.abs(weights).max()), 60.0)) * 1.3
@@ -102,7 +102,7 @@ class EvidenceDisplay:
         return self
 
     def _frame(self, ax: Axes, places: Any) -> None:
-        ax.set_yticks(places, [plain(name) for name in self.names] + ["in all (log-odds)"])
+        ax.set_yticks(places, [plain(name) for name in self.names] + ["in all"])
         ax.invert_yaxis()
         ax.axvline(0, color=QUIET, linewidth=1)
         ax.axhline(len(self.weights) - 0.3, color=QUIET, linewidth=0.8)

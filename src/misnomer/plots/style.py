@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-#: Speaks for the given label; against it. Told apart by color-blind eyes, on white and on black.
+#: The right label, and the suggestion; the wrong one. Color-blind eyes tell them apart.
 FOR, AGAINST, QUIET = "#2f7fd3", "#d9700f", "#8a8f98"
 
 # Stands for "the color of the text around" until the SVG is written.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -11,17 +12,22 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from misnomer.reports import figures, wording
+from misnomer.reports.assumptions import assumptions
+from misnomer.reports.checks import checks_words
 from misnomer.reports.concentration import Spot, by_label, by_value
 from misnomer.reports.confusions import confusions, expected_rows, same_name, true_given
+from misnomer.reports.duplicates import duplicates
 from misnomer.reports.json import calibration, finite, histogram, parameters
 from misnomer.reports.sources import python_words, shell_words, source_rows
 from misnomer.reports.suspects import Suspect, suspects
+from misnomer.reports.unusual import neighbors
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
 # A page to be read, not a dump: all rows are in the files beside it.
-_SUSPECTS, _LABELS, _COLUMNS, _WHOLE_MATRIX = 50, 25, 60, 12
+_SUSPECTS, _LABELS, _COLUMNS = 50, 25, 60
+_ROOMY, _WHOLE_MATRIX = 6, 30  # classes that have room for intervals, and for a cell each
 
 
 def to_html(audit: Audit) -> str:
@@ -37,6 +43,7 @@ def to_html(audit: Audit) -> str:
     str
         The page. Every name and cell in it is escaped.
     """
+    equal = duplicates(audit)
     return (
         _environment()
         .get_template("report.html")
@@ -46,6 +53,8 @@ def to_html(audit: Audit) -> str:
             **_doubts(audit),
             **_places(audit),
             sources=source_rows(audit),
+            duplicates=equal,
+            neighbors=neighbors(audit, None if equal is None else equal.group),
             suspects=[_suspect(one) for one in suspects(audit, _SUSPECTS)],
             **_method(audit),
         )
@@ -74,6 +83,8 @@ def _environment() -> Environment:
         number=wording.number,
         whole=wording.whole,
         weight=wording.weight,
+        counted=wording.counted,
+        capitalized=lambda words: words[:1].upper() + words[1:],
         shown=wording.shown,
         plain=_plain,
     )
@@ -87,12 +98,33 @@ def _answer(audit: Audit) -> dict[str, Any]:
         "audit": audit,
         "label": wording.shown(audit.label),
         "headline": wording.headline(audit),
+        "level": audit.verdict.level,
+        "checks": checks_words(audit),
         "meaning": wording.MEANINGS[audit.verdict.level],
+        "origin": source_of(audit),
         "span": wording.span,
         "number": wording.number,
         "interval": figures.interval(audit.error_rate),
         "flagged": wording.flagged(audit),
         "sampled": wording.sampled(audit),
+    }
+
+
+def source_of(audit: Any) -> dict[str, str]:
+    """Say which file was audited, so that one report can be told from another."""
+    origin = audit.origin
+    if origin is None:
+        return {}
+    name = os.path.basename(origin.path.rstrip("/\\")) or origin.path
+    if origin.files > 1:
+        name = f"{name} ({wording.counted(origin.files, 'file')})"
+    return {
+        "name": wording.shown(name),
+        "size": wording.size(origin.size),
+        "changed": wording.moment(origin.modified),
+        "audited": wording.moment(origin.audited),
+        "digest": origin.digest,
+        "method": origin.method,
     }
 
 
@@ -106,6 +138,7 @@ def _matrix(audit: Audit) -> dict[str, Any]:
         cells = {"forth": _cells(audit.matrix, right), "back": _cells(back, right)}
     return {
         "small": small,
+        "dense": max(audit.matrix.shape) > _ROOMY,
         "cells": cells,
         "rows_of": rows,
         "overview": [] if small else figures.overview(audit.matrix, right),
@@ -158,7 +191,7 @@ def _true_shares(audit: Audit) -> dict[str, Any]:
 def _suspect(one: Suspect) -> dict[str, Any]:
     """Turn the weights of one row into bars around a middle line, in percent of half the width."""
     terms = one.why.heaviest(8)
-    every = [*terms, ("In all (log-odds)", None, one.why.log_odds)]
+    every = [*terms, ("In all", None, one.why.log_odds)]
     largest = max(abs(weight) for *_, weight in every)
     column = float(np.abs(one.why.weights[:1]).sum())
     # sums of many columns and structural zeros run off the scale: single columns must stay visible
@@ -184,7 +217,7 @@ def _method(audit: Audit) -> dict[str, Any]:
     seed = audit.classifier.get_params().get("random_state")
     return {
         "version": __version__,
-        "tests": dict(audit.verdict.tests),
+        "assumptions": assumptions(audit.verdict.tests),
         "kinds": sorted(kinds.items()),
         "families": list(audit.fitted.families.items())[:_COLUMNS],
         "more_families": max(0, len(audit.fitted.families) - _COLUMNS),

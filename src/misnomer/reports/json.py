@@ -11,6 +11,7 @@ import numpy as np
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
 from misnomer.reports import wording
+from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
 from misnomer.reports.confusions import confusions, true_given
 from misnomer.reports.sources import sources_json
@@ -68,6 +69,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
         **_matrices(audit),
         **_details(audit, most),
         **sources_json(audit),
+        **checks_json(audit),
         **({} if audit.origin is None else {"source": asdict(audit.origin)}),
         "fitted": asdict(audit.fitted),
         "parameters": parameters(audit),
@@ -117,6 +119,7 @@ def _suspect(one: Suspect) -> dict[str, Any]:
     return {
         "position": one.position,
         "row": one.name,
+        "line": one.line,
         "given_label": one.given,
         "suggested_label": one.suggested,
         "error_probability": one.error_probability,

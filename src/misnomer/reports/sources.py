@@ -91,7 +91,10 @@ def python_words(audit: Audit) -> str:
     A vote has no column of its own: the annotators' columns are named instead.
     """
     asked = {"label": audit.label} if audit.sources is None else dict(audit.sources.asked)
-    return ", ".join(f"{name}={value!r}" for name, value in asked.items())
+    words = [f"{name}={value!r}" for name, value in asked.items()]
+    if audit.batch.brought is not None:
+        words.append("pred_probs=P")
+    return ", ".join(words)
 
 
 def shell_words(audit: Audit) -> str:
@@ -105,4 +108,6 @@ def shell_words(audit: Audit) -> str:
             words += ["--long", ",".join(value)]
         else:
             words += ["--noise-group" if name == "noise_groups" else "--label", value]
+    if audit.batch.brought is not None:
+        words += ["--pred-probs", "FILE"]
     return " ".join(w if w.startswith("--") else shlex.quote(wording.shown(w)) for w in words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from misnomer.reports.wording import row_name, shown
+from misnomer.reports.wording import row_name, row_title, shown
 
 if TYPE_CHECKING:
     from misnomer.audit.explanation import Explanation
@@ -22,8 +22,10 @@ class Suspect:
     ----------
     position : int
         Where it stands in the input.
-    name : str
-        How the user knows it.
+    name, title : str
+        How the user knows it; with its noun.
+    line : int or None
+        Its line in the file, where that is known.
     given, suggested : label
         The label it has, and the one it should have.
     error_probability : float
@@ -36,6 +38,8 @@ class Suspect:
 
     position: int
     name: str
+    title: str
+    line: int | None
     given: Any
     suggested: Any
     error_probability: float
@@ -45,13 +49,15 @@ class Suspect:
 
 def suspects(audit: Audit, most: int = 25) -> list[Suspect]:
     """List the worst flagged rows, in the order of ``audit.issues``."""
-    found = []
+    found, lines = [], audit.shape.lines
     for position in audit.ranking[:most].tolist():
         why = audit.explain_at(position)
         found.append(
             Suspect(
                 position=position,
                 name=row_name(audit, position),
+                title=row_title(audit, position),
+                line=None if lines is None else int(lines[position]),
                 given=audit.given_label(position),
                 suggested=audit.classes[audit.suggested[position]],
                 error_probability=float(audit.error_probability[position]),

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from misnomer.reports import sources, wide, wording
+from misnomer.reports.checks import checks_line
 from misnomer.reports.confusions import Confusion, confusions, same_name, true_given
 from misnomer.reports.suspects import Suspect, suspects
 
@@ -23,8 +24,8 @@ Array = NDArray[np.float64]
 
 _SUSPECTS, _CONFUSIONS, _NAME = 10, 10, 14
 _TERMS, _FAINT = 3, 0.1  # columns per suspect; nats too few to mention
-_SIGNS = {"trust": "✓", "ranking": "≈", "cannot tell": "?"}
-_STYLES = {"trust": "bold green", "ranking": "bold yellow", "cannot tell": "bold red"}
+_SIGNS = {"checked": "✓", "assumed": "≈", "cannot tell": "?"}
+_STYLES = {"checked": "bold green", "assumed": "bold yellow", "cannot tell": "bold red"}
 # What a terminal without Unicode shows instead.
 _PLAIN = str.maketrans(
     {"✓": "+", "≈": "~", "→": "->", "\u2212": "-", "…": "...", "⏎": "|", "“": '"', "”": '"'}
@@ -93,11 +94,13 @@ def _rate(audit: Audit, page: _Page) -> RenderableType:
     table.add_column()
     fitted, rate, count = audit.fitted, audit.error_rate, audit.error_count
     trusted = f", {fitted.trusted:,} trusted" if fitted.trusted else ""
+    checked = checks_line(audit)
     for name, value in (
+        *([] if checked is None else [checked]),
         ("Wrong labels", f"{wording.percent(rate.value)} ({wording.span(rate)})"),
         ("In rows", f"{wording.number(count.value)} ({wording.span(count, wording.number)})"),
-        ("Flagged", f"{wording.flagged(audit):,} rows"),
-        ("Labeled", f"{fitted.labeled:,} of {fitted.rows:,} rows{trusted}"),
+        ("Flagged", wording.counted(wording.flagged(audit), "row")),
+        ("Labeled", f"{fitted.labeled:,} of {wording.counted(fitted.rows, 'row')}{trusted}"),
     ):
         table.add_row(page.say(name), page.say(value))
     return table
@@ -181,7 +184,7 @@ def _suspect(one: Suspect, page: _Page) -> list[RenderableType]:
     """Write what the row is, and below it the columns that speak against its label."""
     given, suggested = wording.shown(one.given, 30), wording.shown(one.suggested, 30)
     head = Text.assemble(
-        page.say(f"row {one.name}: "),
+        page.say(f"{one.title}: "),
         page.say(given, "yellow"),
         page.say(" → "),
         page.say(suggested, "bold blue"),
@@ -190,7 +193,9 @@ def _suspect(one: Suspect, page: _Page) -> list[RenderableType]:
     why = zip(one.why.names, one.why.values, one.why.weights.tolist(), strict=True)
     loud = [term for term in why if term[2] >= _FAINT][:_TERMS]
     against = ", ".join(
-        f"{wording.shown(name, 30)} = {wording.shown(value, 24)} ({wording.weight(weight)})"
+        wording.shown(name, 30)
+        + ("" if value is None else f" = {wording.shown(value, 24)}")
+        + f" ({wording.weight(weight)})"
         for name, value, weight in loud
     )
     line = page.say(against or "no single column, but the share of the classes", "dim")

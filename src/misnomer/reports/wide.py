@@ -41,6 +41,6 @@ def suspects(audit: WideAudit, page: _Page) -> RenderableType:
         given = wording.shown(audit.labels[audit.given[row]], 30)
         suggested = wording.shown(audit.labels[audit.suggested[row]], 30)
         chance = wording.chance(float(audit.error_probability[row]))
-        words = f"row {row}: {given} → {suggested}, {chance} likely wrong"
+        words = f"{wording.row_title(audit, row)}: {given} → {suggested}, {chance} likely wrong"
         lines.append(Padding(page.say(words), (0, 0, 0, 2), expand=False))
     return Group(*lines)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from misnomer.reports import figures, wording
+from misnomer.reports.assumptions import assumptions
 from misnomer.reports.concentration import by_label
-from misnomer.reports.html import _environment
+from misnomer.reports.html import _environment, source_of
 from misnomer.reports.json import finite, histogram
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def wide_page(audit: WideAudit, issues: pa.Table) -> str:
             labels=spots[:_LABELS],
             more_labels=max(0, len(spots) - _LABELS),
             suspects=[_suspect(audit, one) for one in issues.slice(0, _SUSPECTS).to_pylist()],
-            tests=dict(audit.verdict.tests),
+            assumptions=assumptions(audit.verdict.tests),
+            origin=source_of(audit),
             kinds=sorted(kinds.items()),
             families=list(families.items())[:_COLUMNS],
             more_families=max(0, len(families) - _COLUMNS),
@@ -72,8 +74,8 @@ def _suspect(audit: WideAudit, row: dict[Any, Any]) -> dict[str, Any]:
     cells = [
         (wording.shown(name), wording.shown(value, longest=400))
         for name, value in row.items()
-        if name not in (*_OWN, audit.label)
+        if name not in (*_OWN, "line", audit.label)
     ]
-    id, any_audit = audit.shape.id, cast("Any", audit)
-    name = wording.shown(row[id]) if id in row else wording.row_name(any_audit, row["row"])
-    return {**{own: row[own] for own in _OWN}, "name": name, "cells": cells[:_CELLS]}
+    id = audit.shape.id
+    named = f"row {wording.shown(row[id])}" if id in row else wording.row_title(audit, row["row"])
+    return {**{own: row[own] for own in _OWN}, "title": named, "cells": cells[:_CELLS]}

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 #: What a level means, in words that follow "Verdict:".
 MEANINGS = {
-    "trust": "the numbers can be trusted",
-    "ranking": "trust the order of the suspects, not their number",
-    "cannot tell": "this data cannot tell",
+    "checked": "checked, holds whatever the noise",
+    "assumed": "assumed, holds if errors strike the rows of a class alike",
+    "cannot tell": "labels and columns alone cannot tell how many",
 }
 
 # Control characters could steer a terminal; direction marks could turn the words around them.
@@ -73,6 +73,42 @@ def whole(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def counted(count: float, noun: str, nouns: str | None = None) -> str:
+    """Write a count with its noun, one or many.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(1200, "row"), counted(2, "class", "classes")
+    ('1 row', '1,200 rows', '2 classes')
+    """
+    return f"{whole(count)} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def size(count: float) -> str:
+    """Write a number of bytes.
+
+    Examples
+    --------
+    >>> size(1), size(20_480), size(3.2e9)
+    ('1 byte', '20.5 kB', '3.2 GB')
+    """
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.1f} {unit}"
+    return counted(count, "byte")
+
+
+def moment(written: str) -> str:
+    """Write a moment of ISO 8601 for people.
+
+    Examples
+    --------
+    >>> moment("2026-11-16T18:02:11+00:00"), moment("")
+    ('2026-11-16 18:02 UTC', '')
+    """
+    return f"{written[:10]} {written[11:16]} UTC" if written else ""
+
+
 def weight(nats: float) -> str:
     """Write a weight of evidence with its sign.
 
@@ -108,10 +144,21 @@ def shown(value: Any, longest: int = 60) -> str:
     if value is None:
         return "(none)"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return amount(value)
     written = re.sub("\r\n|\r|\n", "⏎", str(value))
     written = _UNSAFE.sub("\ufffd", written.replace("\t", " ")) or "(empty)"
     return written if len(written) <= longest else written[: longest - 1] + "…"
+
+
+def amount(value: float) -> str:
+    """Write a number of a cell as people do: 15,670, not 1.567e+04; a year has no comma.
+
+    Examples
+    --------
+    >>> [amount(x) for x in (15670.0, 2024.0, 1452.38, 0.123456, -3.0, 1e-7, 2.5e15)]
+    ['15,670', '2024', '1452', '0.1235', '-3', '1e-07', '2.5e+15']
+    """
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def headline(audit: Audit) -> str:
@@ -119,21 +166,22 @@ def headline(audit: Audit) -> str:
     name = shown(audit.label)
     rate = percent(audit.error_rate.value).replace("<", "less than ")
     if audit.verdict.level == "cannot tell":
-        return f"This data cannot tell which labels in “{name}” are wrong"
-    if audit.verdict.level == "ranking":
+        return f"This data cannot tell how many labels in “{name}” are wrong"
+    if audit.verdict.level == "assumed":
         return f"Perhaps {rate} of the labels in “{name}” are wrong"
     if rate.startswith("less"):
         return f"Less than 0.1% of the labels in “{name}” are wrong"
     return f"About {rate} of the labels in “{name}” are wrong"
 
 
-def row_name(audit: Audit, position: int) -> str:
-    """Name a row as the user does: by its id column, its index, or its position."""
-    if audit.shape.id is not None and audit.shape.id in audit.data.column_names:
-        return shown(audit.data.column(audit.shape.id)[position].as_py())
-    if audit.shape.index is not None:
-        return shown(audit.shape.index[position])
-    return str(position)
+def row_name(audit: Any, position: int) -> str:
+    """Name a row as the user finds it: its id, its index, its line in the file, its position."""
+    return shown(audit.shape.name(position))
+
+
+def row_title(audit: Any, position: int) -> str:
+    """Name a row with its noun: "row P020", "line 31"."""
+    return f"{audit.shape.noun} {row_name(audit, position)}"
 
 
 def flagged(audit: Any) -> int:

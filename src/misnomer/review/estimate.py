@@ -103,8 +103,9 @@ class Reviewed:
     ----------
     suspects, others : Bins
         P(wrong) of the rows still open, as the model has it now.
-    expected, errors : float, int
-        Over the decided suspects: the sum of P(wrong) as it was shown, and the errors found.
+    expected, errors : float
+        Over the decided suspects: the sum of P(wrong) as it was shown, and the errors found, each
+        as far as the decision is believed.
     checks, check_errors : int
         Unsuspected rows that were checked at random, and the errors among them.
     """
@@ -112,7 +113,7 @@ class Reviewed:
     suspects: Bins
     others: Bins
     expected: float
-    errors: int
+    errors: float
     checks: int
     check_errors: int
 

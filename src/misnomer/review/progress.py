@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
-from misnomer.review.decisions import Decision
 from misnomer.review.estimate import Advice, Bins, Left, Reviewed, advice, left
+from misnomer.review.log.decisions import Decision
 from misnomer.review.ranking import Ranking
+from misnomer.review.refit.beliefs import errors_believed
 
 Array = NDArray[np.float64]
 
@@ -51,14 +52,17 @@ def progress_of(
     summary: tuple[Bins, Bins],
     coming: Array,
     claimed: Estimate,
+    error: float = 0.0,
 ) -> Progress:
     """Count the decisions, and estimate the errors among the rows that are left.
+
+    ``error`` is the share of decisions that are probably wrong themselves.
 
     Before the first decision that is what the audit ``claimed``.
     """
     sure = [one for one in standing if one.action != "unsure"]
     labeled = len(summary[0]) + len(summary[1])
-    found = left(reviewed(standing, first, now, summary))
+    found = left(reviewed(standing, first, now, summary, error))
     if not standing:
         value = found.model.value
         low, high = min(claimed.low, value), max(claimed.high, value)
@@ -74,7 +78,11 @@ def progress_of(
 
 
 def reviewed(
-    standing: list[Decision], first: Ranking, now: Ranking, summary: tuple[Bins, Bins]
+    standing: list[Decision],
+    first: Ranking,
+    now: Ranking,
+    summary: tuple[Bins, Bins],
+    error: float = 0.0,
 ) -> Reviewed:
     """Take the decided rows out of both strata, and count what was found in them."""
     sure = [one for one in standing if one.action != "unsure"]
@@ -82,13 +90,15 @@ def reviewed(
     rows = rows[now.judged[rows]] if len(rows) else rows
     suspect = first.flagged[rows] if len(rows) else np.zeros(0, bool)
     gone = np.asarray(now.wrong[rows], np.float64) if len(rows) else np.zeros(0)
-    suspected = [one for one in sure if first.flagged[one.row]]
+    suspected = [one for one in sure if first.flagged[one.row] and one.bulk is None]
     checked = [one for one in sure if one.check]
+    shown = np.array([one.probability or 0.0 for one in suspected])
+    wrong = np.array([one.is_error for one in suspected], bool)
     return Reviewed(
         suspects=summary[0] - Bins.of(gone[suspect]),
         others=summary[1] - Bins.of(gone[~suspect]),
-        expected=sum(one.probability or 0.0 for one in suspected),
-        errors=sum(one.is_error for one in suspected),
+        expected=float(shown.sum()),
+        errors=errors_believed(shown, wrong, error),
         checks=len(checked),
         check_errors=sum(one.is_error for one in checked),
     )

@@ -18,6 +18,9 @@ Rows = NDArray[np.intp]
 #: "probability": most likely wrong first. "information": what the model is least sure of first.
 ORDERS = ("probability", "information")
 
+#: Which rows a filter may ask for, by what was decided.
+STATES = ("all", "open", "decided", "second")
+
 #: Rows in an order: all in one array, or one array behind another.
 Order = NDArray[np.intp] | tuple[NDArray[Any], ...]
 Values = Any
@@ -102,10 +105,14 @@ class Filter:
         Places in ``labels`` and ``classes``.
     low, high : float
         Bounds of P(wrong).
-    state : {"all", "open", "decided"}
-        Decided or not.
+    state : {"all", "open", "decided", "second"}
+        Decided or not; or decided by others, and open for a second opinion.
     flagged : bool
         Only where another class is more probable than the given label.
+    column, value : str or None
+        Only rows that hold this value in this column.
+    words : str or None
+        Only rows that hold these words in any column.
     """
 
     given: int | None = None
@@ -114,6 +121,14 @@ class Filter:
     high: float = 1.0
     state: str = "open"
     flagged: bool = False
+    column: str | None = None
+    value: str | None = None
+    words: str | None = None
+
+    @property
+    def looks_at_cells(self) -> bool:
+        """Tell whether the rows themselves must be read."""
+        return self.column is not None or bool(self.words)
 
     def passing(
         self, ranking: Ranking, decided: NDArray[np.bool_], rows: Any = slice(None)
@@ -124,7 +139,7 @@ class Filter:
         """
         kept = self.fitting(ranking, rows)
         if self.state != "all":
-            kept &= decided[rows] if self.state == "decided" else ~decided[rows]
+            kept &= ~decided[rows] if self.state == "open" else decided[rows]
         return kept
 
     def fitting(self, ranking: Ranking, rows: Any = slice(None)) -> NDArray[np.bool_]:
@@ -214,9 +229,12 @@ def as_filter(said: dict[str, Any], labels: int, classes: int) -> Filter:
     given, suggested = _place(said, "given", labels), _place(said, "suggested", classes)
     low, high = (float(said.get(name) or end) for name, end in (("low", 0), ("high", 1)))
     state = str(said.get("state") or "open")
-    if state not in ("all", "open", "decided") or not (0 <= low <= 1 and 0 <= high <= 1):
-        raise ValueError("a filter wants a state of all, open or decided, and bounds from 0 to 1")
-    return Filter(given, suggested, low, high, state, str(said.get("flagged") or "") == "1")
+    if state not in STATES or not (0 <= low <= 1 and 0 <= high <= 1):
+        raise ValueError(f"a filter wants a state of {', '.join(STATES)}, and bounds from 0 to 1")
+    flagged = str(said.get("flagged") or "") == "1"
+    column, words = (str(said.get(name) or "")[:1000] or None for name in ("column", "words"))
+    value = None if column is None else str(said.get("value") or "")[:1000]
+    return Filter(given, suggested, low, high, state, flagged, column, value, words)
 
 
 def _place(said: dict[str, Any], name: str, size: int) -> int | None:

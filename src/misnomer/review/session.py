@@ -10,19 +10,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.review.decisions import Decision, Decisions
-from misnomer.review.large import LargeRows
-from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import fingerprint
+from misnomer.review.log.decisions import ConflictError, Decision, Decisions
+from misnomer.review.log.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, drawn_checks, picked
-from misnomer.review.refitter import Refitter, first_ranking, refit_of
+from misnomer.review.refit.background import Refitter, first_ranking, refit_of
+from misnomer.review.refit.beliefs import REVIEWER_ERROR
+from misnomer.review.rows.large import LargeRows
+from misnomer.review.rows.origin import fingerprint
+from misnomer.review.rows.search import matching
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
 #: Where the decisions are, in an audit's folder.
 FILE = "review.sqlite"
+
+#: Who decides, where nobody says who they are.
+PERSON = "person"
 
 _CHECK_EVERY = 10  # of so many rows, one is a random check
 _REFIT_EVERY = 5  # decisions
@@ -41,6 +46,8 @@ class Review:
         Whether to fit anew in the background; without it, `refit_now` does when it is called.
     check_every : int
         Of so many rows that come up, one is a random check; 0 leaves them out.
+    reviewer_error : float
+        The assumed share of wrong decisions: they are strong evidence, not truth.
     """
 
     def __init__(
@@ -50,13 +57,17 @@ class Review:
         *,
         refit: bool = True,
         check_every: int = _CHECK_EVERY,
+        reviewer_error: float = REVIEWER_ERROR,
     ) -> None:
+        if not 0.0 <= reviewer_error < 0.5:
+            raise ReviewError("the reviewer's error must be at least 0 and below 0.5")
         self.audit: Any = audit
         self.judged: Any = audit
-        self.check_every = check_every
+        self.check_every, self.reviewer_error = check_every, reviewer_error
         self.classes = {name: place for place, name in enumerate(audit.classes)}
         self.first = self.ranking = first_ranking(audit)
         self._open = open_rows(self.first, self.first)
+        self._found: tuple[Any, NDArray[np.bool_]] = (None, np.zeros(0, bool))
         self._counts: tuple[Ranking, dict[Filter, int]] = (self.first, {})
         mark = fingerprint(audit)
         self.checks = drawn_checks(self.first, int(mark[:8], 16))
@@ -64,7 +75,7 @@ class Review:
         self.decided = np.zeros(len(audit.given), bool)
         self._lock = threading.Lock()
         self._synced = self._fitted = 0
-        self._refit = refit_of(audit)
+        self._refit = refit_of(audit, reviewer_error)
         self._refitter = Refitter(self.refit_now) if refit else None
         self.sync()
 
@@ -78,6 +89,14 @@ class Review:
     def busy(self) -> bool:
         """Tell whether the model is being fitted."""
         return self._refitter is not None and self._refitter.busy
+
+    @property
+    def fitting(self) -> tuple[float, float] | None:
+        """Seconds that the fit under way has taken, and those it will probably take in all."""
+        if self._refitter is None or (so_far := self._refitter.seconds) is None:
+            return None
+        took = self._refitter.took
+        return so_far, float(self.audit.fitted.seconds) if took is None else took
 
     @property
     def trouble(self) -> str | None:
@@ -102,12 +121,15 @@ class Review:
             self._refitter.ask()
 
     def refit_now(self) -> Ranking:
-        """Fit with the decisions there are, and rank the open rows anew."""
+        """Fit with the decisions there are, and rank the open rows anew.
+
+        What was decided in bulk only repeats the model's own words: it is nothing to learn from.
+        """
         version = self.decisions.version
         known = {
             one.row: self.classes[one.label]
             for one in self.decisions.standing()
-            if one.action != "unsure" and one.label in self.classes
+            if one.action != "unsure" and one.label in self.classes and one.bulk is None
         }
         number = self.ranking.version + 1
         judged, ranking = self.audit, replace(self.first, version=number)
@@ -120,7 +142,12 @@ class Review:
         return ranking
 
     def rows(
-        self, order: str, wanted: Filter, offset: int = 0, limit: int | None = None
+        self,
+        order: str,
+        wanted: Filter,
+        offset: int = 0,
+        limit: int | None = None,
+        who: str = PERSON,
     ) -> NDArray[np.intp]:
         """List the rows that pass a filter, in an order; some of them, if so many were asked."""
         ranking = self.ranking
@@ -128,13 +155,38 @@ class Review:
             raise ReviewError(f"there is no order {order!r}; there are {', '.join(ranking.orders)}")
         most = len(self.decided) if limit is None else limit
 
+        among, done = self._among(wanted), self._done(wanted, who)
+
         def passing(rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-            return wanted.passing(ranking, self.decided, rows)
+            kept = wanted.passing(ranking, done, rows)
+            return kept if among is None else kept & among[rows]
 
         return picked(ranking.orders[order], passing, offset, most)
 
+    def _among(self, wanted: Filter) -> NDArray[np.bool_] | None:
+        """Find the rows whose cells a filter asks for; the latest such question is remembered."""
+        if not wanted.looks_at_cells:
+            return None
+        asked = (wanted.column, wanted.value, wanted.words)
+        if self._found[0] != asked:
+            self._found = (asked, matching(self.audit, *asked))
+        return self._found[1]
+
+    def _done(self, wanted: Filter, who: str) -> NDArray[np.bool_]:
+        """Tell which rows are decided; for a second opinion, those that only others decided."""
+        if wanted.state != "second":
+            return self.decided
+        others = np.zeros(len(self.decided), bool)
+        opinions = self.decisions.opinions()
+        others[[row for row, said in opinions.items() if who not in said]] = True
+        return others
+
     def next(
-        self, order: str = "probability", wanted: Filter = EVERYTHING, skip: Any = ()
+        self,
+        order: str = "probability",
+        wanted: Filter = EVERYTHING,
+        skip: Any = (),
+        who: str = PERSON,
     ) -> tuple[int | None, bool]:
         """Choose the row to look at, and say whether it is a random check.
 
@@ -145,7 +197,7 @@ class Review:
             row = self.checks.first(self.decided, skipped)
             if row is not None:
                 return row, True
-        for row in self.rows(order, wanted, limit=len(skipped) + 1).tolist():
+        for row in self.rows(order, wanted, limit=len(skipped) + 1, who=who).tolist():
             if row not in skipped:
                 return row, False
         return None, False
@@ -164,7 +216,7 @@ class Review:
         seen: int | None = None,
         check: bool = False,
         shown: float | None = None,
-        who: str = "person",
+        who: str = PERSON,
     ) -> Decision:
         """Write down what somebody decided about a row; when this returns, it is on disk.
 
@@ -208,9 +260,40 @@ class Review:
             return label
         return given if action == "keep" else None
 
-    def undo(self, *, key: str, decision: int) -> Decision:
+    def decide_many(self, *, key: str, wanted: Filter, expected: int, who: str = PERSON) -> int:
+        """Accept the suggestion for every open row that passes a filter; all or none.
+
+        Parameters
+        ----------
+        key : str
+            Chosen by whoever decides: the same key twice is the same deed, and undoes it.
+        wanted : Filter
+            Which rows.
+        expected : int
+            How many there were when the person looked: by another count, nothing is done.
+        """
+        rows = self.rows("probability", replace(wanted, state="open"), who=who)
+        if len(rows) != expected and self.decisions.bulk_size(key) == 0:
+            raise ConflictError(f"there are {len(rows):,} such rows by now: look again")
+        said = [self._accepted(row) for row in rows.tolist()]
+        count = self.decisions.add_many(key=key, who=who, said=said)
+        self.sync()
+        return count or self.decisions.bulk_size(key)
+
+    def _accepted(self, row: int) -> dict[str, Any]:
+        said = self._said(row, "accept", None, None)
+        action = "keep" if said["label"] == said["given"] else "accept"
+        return {"row": row, "action": action, **said}
+
+    def undo_many(self, *, key: str, bulk: str, who: str = PERSON) -> int:
+        """Take back what was decided at once."""
+        count = self.decisions.undo_many(key=key, bulk=bulk, who=who)
+        self.sync()
+        return count
+
+    def undo(self, *, key: str, decision: int, who: str = PERSON) -> Decision:
         """Take a decision back."""
-        found = self.decisions.undo(key=key, decision=decision)
+        found = self.decisions.undo(key=key, decision=decision, who=who)
         self.sync()
         return found
 
@@ -219,10 +302,13 @@ class Review:
         standing = self.decisions.standing()
         coming = self.ranking.wrong[self.rows("probability", EVERYTHING, limit=20)]
         claimed = self.audit.error_count
-        return progress_of(standing, self.first, self.ranking, self._open, coming, claimed)
+        summary, error = self._open, self.reviewer_error
+        return progress_of(standing, self.first, self.ranking, summary, coming, claimed, error)
 
-    def count(self, wanted: Filter) -> int:
+    def count(self, wanted: Filter, who: str = PERSON) -> int:
         """Count the rows that pass a filter; of those already counted, not again."""
+        if wanted.looks_at_cells or wanted.state == "second":
+            return len(self.rows("probability", wanted, who=who))
         ranking, every = self.ranking, replace(wanted, state="all")
         if self._counts[0] is not ranking:
             self._counts = (ranking, {})

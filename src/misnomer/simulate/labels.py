@@ -68,9 +68,9 @@ def flip_near_boundary(
 ) -> NDArray[Any]:
     """Give the rows nearest the boundary the label of the class that comes next.
 
-    The distance of row i is |p[i, y_i] - max over k != y_i of p[i, k]|, or |margin_i| with two
-    classes; the ``rate`` of the labeled rows with the smallest distances are flipped. This noise
-    depends on the features, so no noise matrix describes it.
+    The distance of row i is ``abs(p[i, y_i] - max over k != y_i of p[i, k])``, or
+    ``abs(margin_i)`` with two classes; the ``rate`` of the labeled rows with the smallest distances
+    are flipped. This noise depends on the features, so no noise matrix describes it.
 
     Parameters
     ----------

@@ -8,10 +8,10 @@ import numpy as np
 
 from misnomer.channel import flips, free
 from misnomer.solvers.em import climb, em
-from misnomer.solvers.moments import moments
+from misnomer.solvers.moments.align_classes import align_classes, dominant
+from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.starts import random_start
 from misnomer.solvers.task import Fit, Task
-from misnomer.solvers.upright import dominant, upright
 
 _NEAREST = 0.01  # a flip rate of exactly 0 or 1 would never change
 
@@ -33,7 +33,7 @@ def em_from_moments(task: Task, estimator: str = "least-squares") -> Fit:
     model = replace(start.model, channel=replace(start.model.channel, matrix=matrix))
     fit = climb(task, model, start.details["virtual"])
     details = {**start.details, **fit.details, "objectives": np.array([fit.objective])}
-    return replace(fit, model=upright(fit.model), details=details)
+    return replace(fit, model=align_classes(fit.model), details=details)
 
 
 def em_from_random(task: Task) -> Fit:
@@ -48,7 +48,7 @@ def em_from_random(task: Task) -> Fit:
         fits.append(climb(task, replace(model, channel=channel), virtual))
     best = max(fits, key=lambda fit: fit.objective)
     details = {**best.details, "objectives": np.array([fit.objective for fit in fits])}
-    return replace(best, model=upright(best.model), details=details)
+    return replace(best, model=align_classes(best.model), details=details)
 
 
 def em_from_diagonal(task: Task, diagonal: float = 0.8) -> Fit:
@@ -60,5 +60,5 @@ def em_from_diagonal(task: Task, diagonal: float = 0.8) -> Fit:
         )
     counts = task.channel.counts
     fit = em(replace(bounded(task), channel=free(task.channel.n_classes, diagonal, counts=counts)))
-    model = upright(fit.model)
+    model = align_classes(fit.model)
     return replace(fit, model=model, details={**fit.details, "dominant": dominant(model.channel)})

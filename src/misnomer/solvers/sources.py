@@ -1,6 +1,8 @@
 """Learn from several annotators: the channel differs by source, a row's answers multiply.
 
-    log P(z, x, y) = log prior[z] + trust t(x) . weights[z] + sum over answers log channel_a[y, z]
+    log P(z, y | x) = log P(z | x) + sum over answers log channel_a[y, z]
+
+P(z | x) comes from whoever learns from the columns; without any it is the class shares.
 
 Without columns and without virtual answers this is the EM algorithm of Dawid and Skene.
 """
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from misnomer import channel
 from misnomer.kernels.reference import softmax
-from misnomer.model import Model, weights_of
+from misnomer.model import Model
 from misnomer.smoothing import Smoothing, automatic
 from misnomer.solvers.sources_answers import (
     confusions,
@@ -22,7 +24,6 @@ from misnomer.solvers.sources_answers import (
     first_shares,
     known,
     left_out,
-    named_by_somebody,
 )
 from misnomer.solvers.sources_channels import (
     STRENGTH,
@@ -33,15 +34,16 @@ from misnomer.solvers.sources_channels import (
     one_coin,
     shrunk,
 )
-from misnomer.solvers.sources_columns import Columns, columns_of, trust
-from misnomer.solvers.sources_draws import Question, Rescore, averaged
+from misnomer.solvers.sources_columns import Columns
+from misnomer.solvers.sources_draws import Question, averaged
 from misnomer.sources import Answers
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 
 _HOLD = 0.8  # how far the first guess holds to a row's only answer
-_ROUNDS = 60  # of new tables for the columns
+_ROUNDS = 5  # in which the columns learn anew
+_MOVED = 0.02  # mean change of a row's posterior under which they need not
 _GATE = 2.0  # standard errors that the columns must gain in predicting the answers
 
 
@@ -54,7 +56,7 @@ class SourcesTask:
     answers : Answers
         Who said what.
     schema, batch : optional
-        The columns and the rows; None without any.
+        The columns and the rows, where they are at hand; None without any.
     truth : (n,) array of int, optional
         The true class of the rows where it is known, -1 elsewhere.
     shape : {"free", "one"}
@@ -71,7 +73,7 @@ class SourcesTask:
     knowledge : Channel, optional
         What is known beforehand of everybody's errors.
     columns : Columns, optional
-        The rows in the place of ``batch``, where they are not all here.
+        Whoever learns from the columns.
     """
 
     answers: Answers
@@ -113,7 +115,7 @@ class SourcesFit:
     channels : (A, L, K) array
         P(label | true class) of each annotator.
     trust : float
-        The weight of the columns' evidence, 0 (not used) to 1 (naive Bayes' own).
+        1 where the columns have a say in the consensus, 0 where not.
     model : Model or None
         Classifies new rows by their columns, whether or not the consensus uses them.
     loglik : float
@@ -126,8 +128,6 @@ class SourcesFit:
         The annotators' characters, spelled out as channels.
     strength : float
         The virtual answers per class that held everybody to them.
-    rescore : callable or None
-        Makes the columns' evidence anew from other shares; held while learning only.
     """
 
     share: Array
@@ -143,7 +143,6 @@ class SourcesFit:
     scores: Array | None = None
     centers: Array | None = None
     strength: float = 0.0
-    rescore: Rescore | None = None
 
 
 def learn_sources(task: SourcesTask) -> SourcesFit:
@@ -152,9 +151,8 @@ def learn_sources(task: SourcesTask) -> SourcesFit:
     if fit.characters is None:
         return replace(fit, strength=task.held)
     question = Question(
-        task.answers, fit.scores, task.truth, task.weight, task.strength, task.knowledge,
-        fit.rescore,
-    )  # fmt: skip
+        task.answers, fit.scores, task.truth, task.weight, task.strength, task.knowledge
+    )
     found = averaged(question, fit.share, fit.characters, task.seed)
     return replace(
         fit,
@@ -164,7 +162,7 @@ def learn_sources(task: SourcesTask) -> SourcesFit:
         channels=found.channels,
         centers=found.centers,
         strength=found.strength,
-        rescore=None,
+        model=None if fit.model is None else fit.model.with_shares(found.prior),
     )
 
 
@@ -177,23 +175,13 @@ def _learned(task: SourcesTask) -> SourcesFit:
     share = first_shares(task.answers, task.answers.n_labels, _HOLD if task.held else 1.0)
     overlap = bool((task.answers.asked > 1).any())
     alone = climb(task, share, max_iter=task.max_iter if overlap else 1)
-    columns = _columns(task)
-    if columns is None:
+    if task.columns is None:
         return alone
-    joined = climb_with(task, columns, alone)
+    joined = climb_with(task, task.columns, alone)
     if overlap and not predicts_better(task, joined, alone):
-        virtual = columns.virtual(alone.share, task.smoothing)
-        return replace(alone, model=_model(task, columns, alone, virtual, joined.trust))
+        assert joined.model is not None
+        return replace(alone, model=_model(task, alone, joined.model))
     return joined
-
-
-def _columns(task: SourcesTask) -> Columns | None:
-    """Deal the rows out to folds, unless that is done; None where there is nothing in them."""
-    if task.schema is None or not task.schema.statistics:
-        return None
-    if task.columns is not None or task.batch is None:
-        return task.columns
-    return columns_of(task.schema, task.batch, task.seed, task.weight)
 
 
 def climb(
@@ -248,42 +236,35 @@ def _channels(
 
 
 def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> SourcesFit:
-    """Alternate tables of the columns, the trust in them, and steps of EM."""
+    """Alternate what the columns say and what the annotators are like.
+
+    The columns learn through the answers, and the answers' channels are found once more with what
+    the columns say; with few answers a row this takes some rounds.
+    """
     fit, passes, converged = start, start.passes, False
-    virtual = columns.virtual(start.share, task.smoothing)
-    said = named_by_somebody(task.answers)
-    factor = 0.0
-    for turn in range(_ROUNDS):
+    for _ in range(_ROUNDS):
         before = fit.share
-        scores = columns.scores(fit.share * said, virtual)
-        base = evidence(task.answers, fit.channels) + np.log(np.maximum(fit.prior, 1e-10))
-        if turn < 10:  # then it holds still, so that the shares can
-            factor = trust(task.answers, known(base, task.truth), scores, fit.channels, task.weight)
-        fit = climb(task, fit.share, scores=factor * scores, max_iter=3, kinds=fit.characters)
+        height = evidence(task.answers, fit.channels)
+        likelihood = np.exp(height - height.max(axis=1, keepdims=True))
+        word = columns.learned(likelihood, task.truth)
+        fit = climb(
+            task, fit.share, scores=word.scores, max_iter=task.max_iter, kinds=fit.characters
+        )
         passes += fit.passes
-        if float(abs(fit.share - before).sum(axis=1).mean()) <= 30 * task.tol:
-            converged = True
+        if float(abs(fit.share - before).sum(axis=1).mean()) <= _MOVED:
+            converged = fit.converged
             break
-    model, used = _model(task, columns, fit, virtual, factor), factor * scores
-
-    def rescore(share: Array) -> Array:
-        return factor * columns.scores(share * said, virtual)
-
+    model = _model(task, fit, word.model)
     return replace(
-        fit, passes=passes, converged=converged, trust=factor, model=model, scores=used,
-        rescore=rescore,
-    )  # fmt: skip
+        fit, passes=passes, converged=converged, trust=1.0, model=model, scores=word.scores
+    )
 
 
-def _model(
-    task: SourcesTask, columns: Columns, fit: SourcesFit, virtual: Array, factor: float
-) -> Model:
-    """Build the classifier of new rows: tables of all rows, the columns' evidence tempered."""
-    said = named_by_somebody(task.answers)
-    weights = weights_of(columns.schema, np.sum(columns.sums(fit.share * said), axis=0), virtual)
+def _model(task: SourcesTask, fit: SourcesFit, model: Model) -> Model:
+    """Let the classifier of new rows have the class shares, and the channel of all answers."""
     counts = confusions(task.answers, task.weighed(fit.share)).sum(axis=0)
     pooled = channel.free(len(fit.prior)).refit(counts + 1e-10)
-    return Model(fit.prior, pooled, factor * weights, columns.schema)
+    return replace(model, channel=pooled).with_shares(fit.prior)
 
 
 def predicts_better(task: SourcesTask, new: SourcesFit, old: SourcesFit) -> bool:

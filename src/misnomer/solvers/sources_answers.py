@@ -77,17 +77,6 @@ def first_shares(answers: Answers, n_classes: int, hold: float) -> Array:
     return np.where(total == 1, hold * share + (1.0 - hold) * open_row, share)
 
 
-def named_by_somebody(answers: Answers) -> NDArray[np.bool_]:
-    """Mark the classes that somebody named, (n, K); all of them where nobody answered.
-
-    The columns' tables take a row only into these classes: a row can lose weight, not wander.
-    Otherwise classes turn into clusters of the columns where naive Bayes is too sure of itself
-    (measured: letters with one answer a row, 34 % right without this, 62 to 67 % with it).
-    """
-    votes = answers.votes()
-    return (votes > 0) | (votes.sum(axis=1, keepdims=True) == 0)
-
-
 def known(total: Array, truth: NDArray[np.int32] | None) -> Array:
     """Leave the rows whose true class is known no other class."""
     if truth is None or not (truth >= 0).any():

@@ -9,7 +9,6 @@ its likelihood: nothing is tuned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +22,6 @@ from misnomer.solvers.sources_channels import FIRST, Characters, obeying
 from misnomer.sources import Answers
 
 Array = NDArray[np.float64]
-Rescore = Callable[[Array], Array]  # (n, K) shares -> (n, K) scores
 
 #: Virtual answers to choose from: per class at the character, at the crowd's shares and habits.
 STRENGTHS = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0)
@@ -31,9 +29,8 @@ _SHARES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _HABITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _PATTERN = 1.0  # virtual slips in every cell of the crowd's pattern
 _JUDGES = 500  # annotators by whom the virtual answers are chosen: more tell no more
-_SWEEPS, _FIRST_SWEEPS, _FEWEST = 200, 50, 40
+_SWEEPS, _FIRST_SWEEPS, _FEWEST = 500, 50, 40
 _WORK = 2e7  # answers drawn in all, before the number of sweeps is cut down
-_EVERY = 5  # sweeps that keep their tables of the columns
 _LEAST = 1e-12
 
 
@@ -70,7 +67,6 @@ class Question:
     weight: Array | None  # (n,)
     strength: float | None  # None: chosen by its likelihood
     knowledge: Channel | None = None
-    rescore: Rescore | None = None  # the columns' evidence anew, from the classes of a draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +98,6 @@ def averaged(question: Question, share: Array, kinds: Characters, seed: int) -> 
 def _reordered(question: Question, order: NDArray[np.intp], back: NDArray[np.intp]) -> Question:
     """Number the classes anew: ``order[new] = old``, ``back[old] = new``."""
     answers, truth, rule = question.answers, question.truth, question.knowledge
-    ask = question.rescore
     label = back[answers.label].astype(np.int32)
     if truth is not None:
         truth = np.where(truth >= 0, back[truth], -1).astype(np.int32)
@@ -119,7 +114,6 @@ def _reordered(question: Question, order: NDArray[np.intp], back: NDArray[np.int
         scores=None if question.scores is None else question.scores[:, order],
         truth=truth,
         knowledge=rule,
-        rescore=None if ask is None else lambda share: ask(share[:, back])[:, order],
     )
 
 
@@ -131,9 +125,6 @@ def _mean(question: Question, share: Array, kinds: Characters, rng: np.random.Ge
     judges = np.sort(rng.permutation(question.answers.n_annotators)[:some])
     total: list[Array] = []
     for turn in range(sweeps):
-        if question.rescore is not None and turn % _EVERY == 0:
-            classes = np.eye(share.shape[1])[drawn_rows(share, rng)]
-            question = replace(question, scores=question.rescore(classes))
         state = _sweep(question, share, kinds, judges, rng)
         share, kinds = state.share, state.kinds
         if turn < settle:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.rows.columns.encode import LARGEST
 from misnomer.table import Column
 
 _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -34,10 +35,22 @@ def array(
     return found
 
 
+def bounded(values: NDArray[np.float64], name: str) -> None:
+    """Check that numbers are small enough to be multiplied with any cell that is not refused."""
+    if np.abs(values).max(initial=0.0) > LARGEST:
+        raise ContradictionError(f"{name!r} holds numbers beyond {LARGEST:.0e}")
+
+
 def shares(values: NDArray[np.float64], name: str) -> None:
     """Check that some numbers are shares of a whole."""
     if (values < 0).any() or abs(float(values.sum()) - 1.0) > 1e-6:
         raise ContradictionError(f"the {name} does not sum to one")
+
+
+def shares_by_row(values: NDArray[np.float64], name: str) -> None:
+    """Check that the numbers of each row are shares of a whole."""
+    if (values < 0).any() or (np.abs(values.sum(axis=1) - 1.0) > 1e-6).any():
+        raise ContradictionError(f"a row of the {name} does not sum to one")
 
 
 def scalars(values: Any) -> list[Any]:
@@ -46,7 +59,20 @@ def scalars(values: Any) -> list[Any]:
         raise ContradictionError("a list of values holds something else")
     if any(isinstance(value, float) and not math.isfinite(value) for value in values):
         raise ContradictionError("a list of values holds a number that is not finite")
+    if any(isinstance(value, int) and abs(value) >= 1 << 63 for value in values):
+        raise ContradictionError("a list of values holds a number beyond 2^63")
+    if any(isinstance(value, str) and not _is_text(value) for value in values):
+        raise ContradictionError("a list of values holds half a character")
     return values
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether a string can be written: halves of a character cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def strings(values: Any) -> list[str]:
@@ -66,7 +92,15 @@ def names(said: Any) -> NDArray[Any]:
     wanted = {"bool": bool, "float32": float, "float64": float}.get(kind, int)
     if kind not in (*_KINDS, "float32", "float64") or any(type(v) is not wanted for v in values):
         raise ContradictionError("the classes are not of the type they are said to be")
+    if wanted is int and any(not _holds(kind, value) for value in values):
+        raise ContradictionError(f"a class is beyond what {kind} can hold")
     return np.array(values, dtype=kind)
+
+
+def _holds(kind: str, value: int) -> bool:
+    """Tell whether a whole number fits; an old NumPy would make another one of it."""
+    ends = np.iinfo(kind)
+    return int(ends.min) <= value <= int(ends.max)
 
 
 def number(value: Any) -> int:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from misnomer.rows.columns.costume import FORMS
+from misnomer.rows.columns.encode import LARGEST
+from misnomer.rows.read import SIGNED
 from misnomer.store import checks
 from misnomer.table import KINDS, Column
 
@@ -23,6 +26,7 @@ def described(column: Column) -> dict[str, Any]:
         "center": float(column.center),
         "width": int(column.width),
         "words": list(column.words),
+        "form": column.form,
     }
 
 
@@ -42,9 +46,17 @@ def _column(said: dict[str, Any]) -> Column:
         raise checks.ContradictionError(f"column {name!r} should have two categories")
     if kind == "categorical" and len({(type(one), one) for one in categories}) < len(categories):
         raise checks.ContradictionError(f"column {name!r} has a category twice")
+    if len({*map(type, categories)}) > 1:
+        raise checks.ContradictionError(f"column {name!r} has categories of several types")
+    center = checks.real(said["center"])
+    if abs(center) > LARGEST:
+        raise checks.ContradictionError(f"column {name!r} has a center beyond {LARGEST:.0e}")
     width, words = checks.number(said["width"]), checks.strings(said["words"])
     if kind not in ("count", "text") and width != 1:
         raise checks.ContradictionError(f"column {name!r} is wider than one column")
     if words and len(words) != width:
         raise checks.ContradictionError(f"column {name!r} has not one word per statistic")
-    return Column(name, kind, categories, checks.real(said["center"]), width, tuple(words))
+    form = said.get("form", "")
+    if form not in ("", SIGNED, *FORMS) or (form == SIGNED and width % 2):
+        raise checks.ContradictionError(f"column {name!r} is written in no known form")
+    return Column(name, kind, categories, center, width, tuple(words), form)

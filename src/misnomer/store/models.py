@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.channel import Channel
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
 from misnomer.classifiers.inputs import Naming
+from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.model import Model
-from misnomer.solvers.conditional_network import Network
+from misnomer.solvers.conditional.network import Network
 from misnomer.solvers.task import Fit
-from misnomer.store import checks
+from misnomer.store import checks, heads
 from misnomer.store.columns import columns_of, described
 from misnomer.store.container import DamagedError, pack, read_bytes, unpack
 from misnomer.store.writing import write_bytes
 from misnomer.table import Schema
 
 
-def save_model(classifier: NoisyLabelNB, path: str | Path) -> Path:
+def save_model(classifier: NoisyLabelEstimator, path: str | Path) -> Path:
     """Write a fitted classifier to a file, all of it or nothing.
 
     Examples
@@ -36,13 +37,13 @@ def save_model(classifier: NoisyLabelNB, path: str | Path) -> Path:
     return write_bytes(path, model_bytes(classifier))
 
 
-def load_model(path: str | Path) -> NoisyLabelNB:
+def load_model(path: str | Path) -> NoisyLabelEstimator:
     """Read a classifier; refuse a file that is damaged, foreign or newer, in one sentence."""
     return model_from(read_bytes(path), str(path))
 
 
-def model_bytes(classifier: NoisyLabelNB) -> bytes:
-    """Turn a fitted classifier into bytes."""
+def model_bytes(classifier: NoisyLabelEstimator, *, whole: bool = True) -> bytes:
+    """Turn a fitted classifier into bytes; ``whole`` refuses one with a learner of the user's."""
     from misnomer.version import __version__
 
     model = classifier.model_
@@ -59,6 +60,10 @@ def model_bytes(classifier: NoisyLabelNB) -> bytes:
     }
     if model.bias is not None:
         arrays["bias"] = model.bias
+    matrix = np.asarray(classifier.noise_matrix_, np.float64)
+    if not np.array_equal(matrix, channel.matrix):
+        arrays["noise_matrix"] = matrix
+    arrays |= heads.arrays_of(model, whole=whole)
     about = {
         "misnomer": __version__,
         "columns": [described(column) for column in model.schema.columns],
@@ -72,6 +77,8 @@ def model_bytes(classifier: NoisyLabelNB) -> bytes:
         "passes": int(classifier.n_iter_),
         "objective": repr(float(classifier.lower_bound_)),
         "converged": bool(classifier.converged_),
+        "of_learners": isinstance(classifier, NoisyLabelClassifier),
+        **heads.about(model),
     }
     return pack("model", arrays, about)
 
@@ -81,7 +88,7 @@ def _names(values: NDArray[Any]) -> dict[str, Any]:
     return {"type": kind, "values": values.tolist()}
 
 
-def model_from(data: bytes, name: str) -> NoisyLabelNB:
+def model_from(data: bytes, name: str) -> NoisyLabelEstimator:
     """Turn bytes into a fitted classifier; everything is checked before it is believed."""
     arrays, about = unpack("model", data, name)
     try:
@@ -91,7 +98,7 @@ def model_from(data: bytes, name: str) -> NoisyLabelNB:
         raise DamagedError(f"{name}: the model contradicts itself{why}") from None
 
 
-def _classifier(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> NoisyLabelNB:
+def _classifier(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> NoisyLabelEstimator:
     classes, labels = checks.names(about["classes"]), checks.names(about["labels"])
     columns = columns_of(about["columns"])
     K, L = len(classes), len(labels)
@@ -100,12 +107,25 @@ def _classifier(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Noisy
     weights = checks.array(arrays, "weights", (K, statistics))
     channel = _channel(arrays, about, L, K)
     checks.shares(prior, "prior")
+    checks.bounded(weights, "weights")
     bias = checks.array(arrays, "bias", (K,)) if "bias" in arrays else None
+    if bias is not None:
+        checks.bounded(bias, "bias")
     model = Model(prior, channel, weights, Schema(columns), bias)
-    classifier = NoisyLabelNB()
+    model = heads.with_head(model, arrays, about)
+    classifier = NoisyLabelClassifier() if about.get("of_learners") else NoisyLabelNB()
     history = checks.array(arrays, "history", (len(arrays["history"]),), finite=False)
+    details = {}
+    if "noise_matrix" in arrays:
+        details["noise_matrix"] = checks.array(arrays, "noise_matrix", (L, K))
+        for column in details["noise_matrix"].T:
+            checks.shares(column, "noise matrix")
     fit = Fit(
-        model, float(about["objective"]), tuple(history.tolist()), checks.flag(about["converged"])
+        model,
+        float(about["objective"]),
+        tuple(history.tolist()),
+        checks.flag(about["converged"]),
+        details,
     )
     classifier._keep(fit, Naming(labels, classes, channel))
     classifier.n_iter_ = checks.number(about["passes"])

@@ -1,42 +1,42 @@
-"""CSV that a spreadsheet can open without running anything in it."""
+"""Tables as CSV: exactly their cells, or such that a spreadsheet runs nothing in them."""
 
 from __future__ import annotations
 
 import csv
-import re
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-_NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+from misnomer.rows.files.escapes import harmless
 
 
-def harmless(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would take for a formula.
+def write_csv(
+    table: pa.Table, path: str | Path, *, exact: bool = False, marked: bool = False
+) -> None:
+    """Write a table as UTF-8 CSV (``marked``: Excel knows it then); a missing cell is empty."""
+    encoding = "utf-8-sig" if marked else "utf-8"
+    with Path(path).open("w", encoding=encoding, errors="replace", newline="") as stream:
+        print_csv(table, stream, exact=exact)
 
-    Examples
-    --------
-    >>> harmless("=1+1"), harmless("-5.2"), harmless("- see note"), harmless("fine")
-    ("'=1+1", '-5.2', "'- see note", 'fine')
+
+def print_csv(table: pa.Table, stream: TextIO, *, exact: bool = False) -> None:
+    """Write a table as CSV to a stream that is open.
+
+    ``exact`` writes the cells for programs, so that they come back as they are; else texts that a
+    spreadsheet would take for formulas get an apostrophe, for people.
     """
-    if not isinstance(cell, str) or not cell.startswith(_FORMULA) or _NEGATIVE.fullmatch(cell):
-        return cell
-    return "'" + cell
-
-
-def write_csv(table: pa.Table, path: str | Path) -> None:
-    """Write a table as UTF-8 CSV; a missing cell is empty."""
-    with Path(path).open("w", encoding="utf-8", errors="replace", newline="") as stream:
-        print_csv(table, stream)
-
-
-def print_csv(table: pa.Table, stream: TextIO) -> None:
-    """Write a table as CSV to a stream that is open."""
+    written = _cell if exact else harmless
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow([harmless(name) for name in table.column_names])
+    lines.writerow([written(name) for name in table.column_names])
     for batch in table.to_batches(max_chunksize=10_000):
         columns = [column.to_pylist() for column in batch.columns]
         for cells in zip(*columns, strict=True):
-            lines.writerow([harmless(cell) for cell in cells])
+            lines.writerow([written(cell) for cell in cells])
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, date | datetime) else value

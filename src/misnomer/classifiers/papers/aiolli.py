@@ -42,7 +42,9 @@ def text_classifier(**words: Any) -> Pipeline:
 class GaussianMixtureNB(Preset):
     """A mixture of k normal distributions with one known variance, by EM.
 
-    As the variance goes to zero, this is k-means.
+    E-step ``gamma[i, k] ~ exp(-|x_i - mean[k]|^2 / (2 variance))``, M-step
+    ``mean[k] = sum_i gamma[i, k] x_i / sum_i gamma[i, k]``. As the variance goes to zero, this is
+    k-means.
 
     Parameters
     ----------
@@ -90,12 +92,12 @@ class GaussianMixtureNB(Preset):
         self.random_state = random_state
 
     @property
-    def channel(self) -> Any:  # type: ignore[override]
+    def channel(self) -> Any:
         """No labels, k classes."""
         return unlabeled(self.n_components)
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """EM for the means."""
         return partial(mixture, variance=self.variance, shares=self.shares)
 

@@ -100,7 +100,7 @@ class Bayes3(Preset):
         self.m = m
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """The m-estimate with this m."""
         if not self.m > 0:
             raise ValueError(f"m must be positive, not {self.m}; Bayes1 is the limit m = 0")

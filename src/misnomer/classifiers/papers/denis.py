@@ -9,7 +9,7 @@ from typing import Any
 from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.papers.preset import FlipRates
 from misnomer.smoothing import Smoothing
-from misnomer.solvers.moments import moments
+from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.noisy_em import em_from_moments, em_from_random
 from misnomer.solvers.task import Fit
 
@@ -17,10 +17,17 @@ from misnomer.solvers.task import Fit
 class NBCCCN(FlipRates):
     """NB-CCCN: two classes, two unknown flip rates, in closed form.
 
+    With C the product of the differences of two columns' means between the labels, D and E their
+    covariances within label 1 and label 0: ``(a - b)^2 D = a (1 - a) C`` and
+    ``(a - b)^2 E = b (1 - b) C``, equations (10) and (11), for a = P(true 1 | label 1) and
+    b = P(true 1 | label 0). It needs two columns that differ between the labels, independent
+    columns within a class, and flip rates that add up to less than one.
+
     Parameters
     ----------
-    estimator : {"least-squares", "literal"}
-        "literal" is (18) and (19) as printed; the default regresses instead, and needs less data.
+    estimator : {"least-squares", "literal", "equation-13"}
+        "literal" is (18) and (19) as printed, "equation-13" (18) and then (13); the default
+        regresses instead, and needs less data.
     smoothing, families
         As in NoisyLabelNB.
 
@@ -28,6 +35,9 @@ class NBCCCN(FlipRates):
     ----------
     flip_rates_, alpha_, beta_, projection_
         What `FlipRates` says; all others are those of NoisyLabelNB.
+    standard_errors_ : dict
+        Of "alpha", "beta", "prior" (P(class 1)) and "flip_rates", by a jackknife over twenty parts
+        of the rows; least squares only.
 
     Examples
     --------
@@ -52,13 +62,22 @@ class NBCCCN(FlipRates):
         self.families = families
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """The closed form."""
         return partial(moments, estimator=self.estimator)
+
+    def _keep(self, fit: Fit, naming: Naming) -> None:
+        super()._keep(fit, naming)
+        if "standard_errors" in fit.details:
+            self.standard_errors_ = fit.details["standard_errors"]
 
 
 class NBCCCNEM(FlipRates):
     """NB-CCCN-EM: EM that starts from the closed form, or from random models.
+
+    E-step ``P(label is wrong | x, y) = P(1 - y | x) eta[1 - y] / (that + P(y | x) (1 - eta[y]))``,
+    equation (20); the M-step is (21) to (23), with (22) divided by the rows of its class. Flip
+    rates start between .01 and .99: one of exactly 0 or 1 would never change.
 
     Parameters
     ----------
@@ -73,6 +92,14 @@ class NBCCCNEM(FlipRates):
         The objective that each run reached.
     flip_rates_, alpha_, beta_, projection_
         What `FlipRates` says.
+
+    Examples
+    --------
+    >>> from misnomer.simulate import make_noisy_labels, matched_target
+    >>> X, true = matched_target(0.9, f_value=0.903).draw(4000, random_state=0)
+    >>> given = make_noisy_labels(true, [[0.8, 0.5], [0.2, 0.5]], random_state=1)
+    >>> NBCCCNEM().fit(X, given).flip_rates_.round(1).tolist()
+    [0.2, 0.5]
     """
 
     channel = "flips"
@@ -99,7 +126,7 @@ class NBCCCNEM(FlipRates):
         self.random_state = random_state
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """EM from where ``init`` says."""
         if self.init not in ("moments", "random"):
             raise ValueError(f'init must be "moments" or "random", not {self.init!r}')

@@ -15,20 +15,26 @@ from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.papers.preset import Preset, TwoClasses
 from misnomer.smoothing import Smoothing
-from misnomer.solvers.positive import closed_form, em_from_closed_form
+from misnomer.solvers.moments.align_classes import permuted
+from misnomer.solvers.moments.positive import closed_form, em_from_closed_form
+from misnomer.solvers.moments.third_moments import third_moments
 from misnomer.solvers.task import Fit
-from misnomer.solvers.thirds import thirds
-from misnomer.solvers.upright import permuted
 
 
 class NBUNL(TwoClasses):
     """NB-UNL: two classes without labels, from the moments of three columns.
+
+    With ``P(class 1) = (1 + s) / 2`` and means ``x_i + (1 - s) u_i`` and ``x_i - (1 + s) u_i``, the
+    central moments are ``z_ij = (1 - s^2) u_i u_j`` and ``z_ijk = -2 s (1 - s^2) u_i u_j u_k``.
 
     Labels passed to ``fit`` only name the two classes; without them they are 0 and 1, in an order
     of no meaning.
 
     Parameters
     ----------
+    estimator : {"aligned", "literal"}
+        "literal" is Algorithm 3 in print, for flags: the signs of its square roots are lost where
+        they are summed. The default aligns them by the covariances.
     smoothing, families
         As in NoisyLabelNB; columns of flags, categories or reals, three at least.
 
@@ -43,21 +49,23 @@ class NBUNL(TwoClasses):
     def __init__(
         self,
         *,
+        estimator: str = "aligned",
         smoothing: str | float | Smoothing = "none",
         families: str | Mapping[Any, str] = "auto",
     ) -> None:
+        self.estimator = estimator
         self.smoothing = smoothing
         self.families = families
 
     @property
-    def channel(self) -> Any:  # type: ignore[override]
+    def channel(self) -> Any:
         """No labels, two classes."""
         return unlabeled(2)
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """The moments of three columns."""
-        return thirds
+        return partial(third_moments, estimator=self.estimator)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, trusted: Any = None) -> Self:
         """Learn from rows; y only names the classes.
@@ -103,10 +111,15 @@ class NBUNL(TwoClasses):
 class PUNB(TwoClasses):
     """Naive Bayes from positive and unlabeled rows.
 
+    ``P(positive) = sum C D / sum (C D + C^2)`` over pairs of columns, C the product of the
+    differences of their means between positives and population, D their covariance in the
+    population: (12) and (17), corrected.
+
     Parameters
     ----------
-    estimator : {"em", "closed-form"}
-        EM started at the closed form, or the closed form alone.
+    estimator : {"em", "closed-form", "literal"}
+        EM started at the closed form, or the closed form alone, or (17) as printed, which is far
+        off: it exchanges two products.
     design : {"two-sample", "one-sample"}
         Two samples, one of positives and one of the population; or one sample of the population,
         some of whose positives were labeled.
@@ -155,18 +168,22 @@ class PUNB(TwoClasses):
         self.tol = tol
 
     @property
-    def solver(self) -> Any:  # type: ignore[override]
+    def solver(self) -> Any:
         """The closed form, or EM from there."""
-        if self.estimator not in ("closed-form", "em"):
-            raise ValueError(f'estimator must be "closed-form" or "em", not {self.estimator!r}')
-        step = closed_form if self.estimator == "closed-form" else em_from_closed_form
-        return partial(step, design=self.design)
+        if self.estimator not in ("closed-form", "em", "literal"):
+            raise ValueError(
+                f'estimator must be "closed-form", "em" or "literal", not {self.estimator!r}'
+            )
+        if self.estimator == "em":
+            return partial(em_from_closed_form, design=self.design)
+        form = "literal" if self.estimator == "literal" else "least-squares"
+        return partial(closed_form, design=self.design, estimator=form)
 
     def _labels(self, y: Any, n: int) -> Any:
         """Turn labels into 1 (positive) and 0 (unlabeled, missing), and remember their names."""
         given = Preset._labels(self, y, n)
         gaps = labels.missing(given)
-        positive, off = _two_names(given, gaps, self.positive)
+        positive, off = two_names(given, gaps, self.positive)
         on = ~gaps & (given == positive)
         if not on.any():
             raise ValueError(
@@ -191,12 +208,12 @@ class PUNB(TwoClasses):
 _CELLS = ("matrix", "free", "counts")
 
 
-def _two_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
+def two_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
     """Tell the name of the positives, and that of the rest.
 
     Examples
     --------
-    >>> _two_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
+    >>> two_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
     ('ill', '(not ill)')
     """
     if gaps.all():

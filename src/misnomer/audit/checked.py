@@ -1,0 +1,249 @@
+"""Checked rows and an audit: draw some, take the answers in, and conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from misnomer.checks import betting, design
+from misnomer.checks.recalibrate import recalibrated
+from misnomer.checks.result import Checks
+from misnomer.checks.sheet import Table, read_answers, read_sheet, sheet_columns
+from misnomer.estimate import Estimate
+from misnomer.verdict import Checked, Sensitivity, Verdict, conclude
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
+
+Array = NDArray[np.float64]
+Found = TypeVar("Found")
+
+_SUSPECTS = 5
+
+
+def table_of(audit: Audit) -> Table:
+    """Take what checks are about from an audit whose rows are all at hand."""
+    if len(audit.given) < audit.fitted.rows:
+        raise ValueError(
+            "this audit keeps a sample of its rows only: save it, and draw from its folder with "
+            "misnomer check"
+        )
+    return Table(audit.label, tuple(audit.labels), tuple(audit.classes), audit.given)
+
+
+def drawn_columns(
+    table: Table,
+    doubt: Array,
+    rows: int,
+    *,
+    before: Mapping[str, Any] | None = None,
+    random_state: Any = None,
+) -> dict[str, list[Any]]:
+    """Draw rows and write them down; ``before`` holds what was drawn earlier, by column."""
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise ValueError(f"rows is {rows!r}: say how many rows to check, such as 50")
+    drawn = np.array([int(row) for row in before["row"]] if before else [], np.int64)
+    first = rows if not before else sum(int(one) == 1 for one in before["draw"])
+    q = design.intensity(doubt, table.given, first)
+    place = design.strata(doubt, q, first)
+    one = design.draw(q, int(rows), drawn=drawn, random_state=random_state)
+    number = 1 + max((int(one) for one in before["draw"]), default=0) if before else 1
+    everyone = betting.population(place, doubt, q)
+    return sheet_columns(table, one, number, len(drawn) + 1, q, place, everyone)
+
+
+def draw_checks(audit: Audit, rows: int, *, before: Any = None, random_state: Any = None) -> Any:
+    """Draw rows of an audit, as a frame of its kind; see `Audit.draw_checks`."""
+    earlier = None if before is None else columns_of(before)
+    columns = drawn_columns(
+        table_of(audit), audit.error_probability, rows, before=earlier, random_state=random_state
+    )
+    kind = pa.array(audit.labels).type
+    table = pa.table(
+        {
+            name: pa.array(column, type=kind) if name == "true_label" else pa.array(column)
+            for name, column in columns.items()
+        }
+    )
+    return audit.shape._frame(table, None)
+
+
+def columns_of(checked: Any) -> dict[str, list[Any]]:
+    """Take the columns of checked rows from a frame, a mapping, a file or an audit's folder."""
+    if isinstance(checked, str | Path):
+        from misnomer.audit.check_files import CheckFolder, read_checked
+
+        path = Path(checked)
+        return CheckFolder(path).columns() if path.is_dir() else read_checked(path)
+    if isinstance(checked, Mapping):
+        return {str(name): list(column) for name, column in checked.items()}
+    from misnomer.rows.frames import arrow_columns
+
+    names, columns = arrow_columns(checked)
+    return {name: column.to_pylist() for name, column in zip(names, columns, strict=True)}
+
+
+def known_labels(checked: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Line the answers up with the rows, (n,) of true labels; None where nothing is known.
+
+    An answer that no label spells so is left out: no learner could know such a class.
+    """
+    names = {str(name).strip().casefold(): name for name in y.tolist() if name is not None}
+    out = np.full(len(y), None, object)
+    for row, answer in read_answers(columns_of(checked)).items():
+        if 0 <= row < len(y):
+            out[row] = names.get(str(answer).strip().casefold())
+    return out
+
+
+def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit:
+    """Take answers into an audit: the rate is theirs, the doubts are recalibrated by them."""
+    table = table_of(audit)
+    columns = columns_of(checked)
+    checks = Checks(read_sheet(columns, table), table, columns)
+    rate = checks.error_rate if checks.sample is not None else audit.error_rate
+    wrong = _doubts(audit, checks, rate.value, doubt)
+    labeled = int((audit.given >= 0).sum())
+    count = float(np.nansum(wrong))
+    value = count / labeled
+    rate = Estimate(value, min(rate.low, value), max(rate.high, value), rate.confidence)
+    return replace(
+        audit,
+        error_rate=rate,
+        error_count=Estimate(count, rate.low * labeled, rate.high * labeled, rate.confidence),
+        posterior=_posterior(audit, wrong, checks),
+        trusted=audit.trusted & ~(np.nan_to_num(wrong) > 0),
+        warnings=(*audit.warnings, *checks.answers.notes),
+        checks=checks,
+    )
+
+
+def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array | None) -> Array:
+    """P(wrong) of every row: as answered, recalibrated where a sample tells how."""
+    from misnomer.audit.result import places
+
+    doubt = audit.error_probability if doubt is None else doubt
+    home = places(audit.labels, audit.classes)
+    known = {
+        row: code != home[audit.given[row]]
+        for row, code in checks.answers.known.items()
+        if audit.given[row] >= 0
+    }
+    if checks.sample is not None:
+        return recalibrated(doubt, checks.sample, rate, known)
+    out = np.array(doubt)
+    for row, is_wrong in known.items():
+        out[row] = float(is_wrong)
+    return out
+
+
+def _posterior(audit: Audit, wrong: Array, checks: Checks) -> Array:
+    """Move each row's posterior so that its given class has what the doubt leaves to it."""
+    from misnomer.audit.result import places
+
+    home = places(audit.labels, audit.classes)[audit.given]
+    rows = np.flatnonzero((audit.given >= 0) & (home >= 0))
+    out = np.array(audit.posterior, np.float64)
+    rest = out[rows].copy()
+    rest[np.arange(len(rows)), home[rows]] = 0.0
+    total = rest.sum(axis=1, keepdims=True)
+    even = np.full_like(rest, 1.0 / max(rest.shape[1] - 1, 1))
+    even[np.arange(len(rows)), home[rows]] = 0.0
+    share = np.divide(rest, total, out=even, where=total > 0)
+    out[rows] = share * wrong[rows, None]
+    out[rows, home[rows]] = 1.0 - wrong[rows]
+    for row, code in checks.answers.known.items():
+        if code < out.shape[1]:
+            out[row] = np.eye(out.shape[1])[code]
+    return out
+
+
+def concluded(audit: Found, model_rate: Estimate | None = None) -> Found:
+    """Put the verdict into words: how far it holds, what is hidden, the suspects, the next step."""
+    found: Any = audit
+    base: Verdict = found.verdict
+    verdict = conclude(
+        base,
+        found.error_rate if model_rate is None else model_rate,
+        int(found.fitted.labeled),
+        alternatives=_alternatives(base),
+        sensitivity=_sensitivity(base),
+        near_copies=[
+            (str(name), float(share)) for name, share in base.tests.get("near_copies", ())
+        ],
+        checked=_summary(found),
+        suspects=_suspects(found),
+        noun=getattr(getattr(found, "shape", None), "noun", "row"),
+    )
+    known = is_dataclass(found) and "verdict" in {field.name for field in fields(found)}
+    if verdict.level == "checked" and model_rate is not None:
+        said = [model_rate.value, model_rate.low, model_rate.high]
+        verdict = replace(verdict, tests={**verdict.tests, "model_rate": said})
+    told: Found = replace(found, verdict=verdict) if known else audit
+    return told
+
+
+def finished(audit: Any, checked: Any, doubt: Array | None = None) -> Any:
+    """Take checked rows in, where there are some, and conclude.
+
+    ``doubt`` is what the model thought of each row before it knew any of them; without it, what the
+    audit says.
+    """
+    model = audit.error_rate
+    if "model_rate" in audit.verdict.tests:  # checked before: remember what the model said
+        model = Estimate(*audit.verdict.tests["model_rate"])
+    if checked is not None:
+        if not hasattr(audit, "posterior"):
+            raise ValueError("with thousands of labels, checked rows are not taken in yet")
+        audit = with_checks(audit, checked, doubt)
+    return concluded(audit, model)
+
+
+def _alternatives(base: Verdict) -> list[tuple[float, float]]:
+    """Take other explanations from the tests: by name, or two ends that fit about as well."""
+    if "alternatives" in base.tests:
+        return [(float(rate), float(odds)) for rate, odds in base.tests["alternatives"]]
+    return [(float(rate), 1.0) for rate in base.tests.get("rates_of_explanations", ())]
+
+
+def _sensitivity(base: Verdict) -> list[Sensitivity]:
+    said = base.tests.get("rate_without", {})
+    return [Sensitivity(str(what), float(rate)) for what, rate in dict(said).items()]
+
+
+def _summary(audit: Any) -> Checked | None:
+    checks = getattr(audit, "checks", None)
+    if checks is None or checks.sample is None:
+        return None
+    counts = checks.counts
+    return Checked(
+        audit.error_rate,
+        checks.kind,
+        counts["counted"],
+        counts["wrong"],
+        counts["cannot_say"],
+        checks.rows_needed(0.05),
+    )
+
+
+def _suspects(audit: Any) -> list[str]:
+    """Name the rows that look worst, flagged or not, those already checked left out."""
+    doubt = np.array(audit.error_probability, np.float64)
+    if len(doubt) < audit.fitted.rows:  # a sample of the rows: their places are not at hand
+        return []
+    checks = getattr(audit, "checks", None)
+    if checks is not None:
+        doubt[list(checks.answers.known)] = np.nan
+    order = np.argsort(np.where(np.isnan(doubt), np.inf, -doubt), kind="stable")[:_SUSPECTS]
+    shape = getattr(audit, "shape", None)
+    rows = [row for row in order.tolist() if doubt[row] > 0]
+    return [str(row if shape is None else shape.name(row)) for row in rows]
+
+
+__all__ = ["concluded", "draw_checks", "finished", "known_labels", "with_checks"]

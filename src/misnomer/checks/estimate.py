@@ -1,0 +1,185 @@
+"""From checked rows to shares with intervals, whatever the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.checks import betting, score
+from misnomer.checks.sample import Sample
+from misnomer.estimate import Estimate
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+CONFIDENCE = 0.90
+_ENDLESS = 1e15
+MIN_ROWS = 2  # a stratum with fewer answers joins its neighbor
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Answers summed up by stratum.
+
+    Attributes
+    ----------
+    share : (H,) array
+        The share of the event among the checked rows.
+    rows : (H,) array
+        What the checked rows are worth, as rows of a plain sample from endless many.
+    weight : (H,) array
+        The share of all rows.
+    """
+
+    share: Array
+    rows: Array
+    weight: Array
+
+    @property
+    def value(self) -> float:
+        """The estimate: sum of weight x share."""
+        return float(self.weight @ self.share)
+
+
+def summed(sample: Sample, event: Array) -> Strata:
+    """Sum an event (0 or 1 of each turn) up by stratum; nearly empty strata join a neighbor."""
+    joined = _joined(np.bincount(sample.stratum, minlength=len(sample.population.size)))
+    h, H = joined[sample.stratum], int(joined.max()) + 1
+    size = np.bincount(joined, weights=sample.population.size)
+    count, w = np.bincount(h, minlength=H), weights(sample)
+    total = np.bincount(h, weights=w, minlength=H)
+    share = np.bincount(h, weights=w * event, minlength=H) / total
+    worth = total**2 / np.bincount(h, weights=w * w, minlength=H)
+    # All rows of a stratum checked: nothing is left open there.
+    left = np.maximum(size - count, 1e-9 * size)
+    return Strata(
+        np.clip(share, 0.0, 1.0), worth * np.maximum(size - 1, 1) / left, size / size.sum()
+    )
+
+
+def weights(sample: Sample) -> Array:
+    """One over the chance of being among all rows drawn so far, 1 - exp(-t q), (n,).
+
+    t is such that the chances of all rows add up to the number of draws.
+    """
+    rows = sample.population
+    mean, drawn = rows.mass / rows.size, len(sample.row)
+    low, high = 0.0, 2.0 * drawn
+    while -(rows.size @ np.expm1(-high * mean)) < drawn and high < _ENDLESS:
+        high *= 2.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        enough = -(rows.size @ np.expm1(-middle * mean)) >= drawn
+        low, high = (low, middle) if enough else (middle, high)
+    return np.asarray(-1.0 / np.expm1(-high * sample.intensity))
+
+
+def _joined(count: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number the strata anew, so that each has some answers.
+
+    Examples
+    --------
+    >>> _joined(np.array([5, 1, 4, 0])).tolist()
+    [0, 1, 1, 1]
+    """
+    out, number, held = np.zeros(len(count), np.int64), 0, 0
+    for h, n in enumerate(count.tolist()):
+        out[h] = number
+        held += n
+        if held >= MIN_ROWS:
+            number, held = number + 1, 0
+    if held or number > out.max() or 0 < number <= out[-1]:  # what is over joins the last
+        out = np.minimum(out, max(number - 1, 0))
+    return out
+
+
+def sheet_share(sample: Sample, event: Array, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate the share of an event among all rows, from a sheet that was answered as drawn.
+
+    Parameters
+    ----------
+    sample : Sample
+        The turns that count, "cannot say" included.
+    event : (n,) array
+        One or zero for each turn; NaN where nobody could say. Such a row may be either: the low end
+        takes it for zero, the high end for one.
+    confidence : float
+        How often such intervals hold the truth.
+    """
+    ends, unsure = [], np.isnan(event)
+    for filled in (0.0, 1.0) if unsure.any() else (0.0,):
+        one = summed(sample, np.where(unsure, filled, event))
+        limit = score.threshold(confidence, len(one.weight), len(event))
+        low, high = score.interval(one.share, one.rows, one.weight, limit)
+        ends.append((float(low), float(high)))
+    value = _value(sample, event)
+    return _estimate(value, ends[0][0], ends[-1][1], confidence)
+
+
+def _value(sample: Sample, event: Array) -> float:
+    """The estimate from the rows that were answered; one half where there is none."""
+    known = ~np.isnan(event)
+    return summed(sample.take(known), event[known]).value if known.any() else 0.5
+
+
+def _estimate(value: float, low: float, high: float, confidence: float) -> Estimate:
+    low, high = max(0.0, min(low, value)), min(1.0, max(high, value))
+    return Estimate(float(value), float(low), float(high), confidence)
+
+
+def running_share(sample: Sample, event: Array, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate the same with an interval that holds whenever the answering stops."""
+    value, unsure = (_value(sample, event) if len(event) else 0.5), np.isnan(event)
+    if not len(event):
+        return Estimate(0.5, 0.0, 1.0, confidence)
+    turns = (sample.stratum, sample.chance, sample.population)
+    low = betting.interval(np.where(unsure, 0.0, event), *turns, confidence)[0]
+    high = betting.interval(np.where(unsure, 1.0, event), *turns, confidence)[1]
+    return _estimate(value, low, high, confidence)
+
+
+def domain_share(
+    sample: Sample, inside: Mask, event: Array, confidence: float = CONFIDENCE
+) -> Estimate | None:
+    """Estimate the share of an event among the rows of a part: a label, a true class, a group.
+
+    The part's rows, each weighted by one over its intensity, as a sample of their effective size
+    (Kish; Korn and Graubard 1998). None where none of them was answered.
+    """
+    known = inside & ~np.isnan(event)
+    if not known.any():
+        return None
+    w = weights(sample)[known]
+    share = np.array([np.clip(w @ event[known] / w.sum(), 0.0, 1.0)])
+    worth = np.array([w.sum() ** 2 / (w @ w)])
+    low, high = score.interval(share, worth, np.ones(1), score.threshold(confidence))
+    return _estimate(share.item(), float(low), float(high), confidence)
+
+
+def rows_needed(sample: Sample, event: Array, within: float, confidence: float = CONFIDENCE) -> int:
+    """Count how many rows in all, drawn as so far, bring the interval to ± so much.
+
+    The rates of the strata are taken as they were found, each with one more row of the overall
+    rate: nobody knows yet what the others will say.
+    """
+    if not 0 < within < 1:
+        raise ValueError(f"within is {within}: give a distance between 0 and 1, such as 0.05")
+    known = ~np.isnan(event)
+    one = summed(sample.take(known), event[known])
+    share = (one.share * one.rows + one.value) / (one.rows + 1.0)
+    have, total = len(sample.row), int(sample.population.size.sum())
+
+    def half(n: int) -> float:
+        """Half the width with n rows; of rows without end, then of so many that are there."""
+        grown = one.rows * n / have * (total - 1) / max(total - n, 1e-9)
+        limit = score.threshold(confidence, len(one.weight), n)
+        low, high = score.interval(share, grown, one.weight, limit)
+        return float(high - low) / 2.0
+
+    low, high = 0, total
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if half(middle) <= within else (middle, high)
+    return high

@@ -1,0 +1,229 @@
+"""NoisyLabelClassifier: the scikit-learn face of the head, and what `audit` fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from misnomer import kernels
+from misnomer.classifiers import inputs
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.probabilities import lined_up
+from misnomer.head.solve import Head
+from misnomer.learners.brought import NEW_ROWS
+from misnomer.learners.learner import Learner
+from misnomer.learners.logistic import Logistic
+from misnomer.learners.trees import Trees
+from misnomer.smoothing import Smoothing
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+#: The learners that have a name; naive Bayes is always asked.
+NAMED = ("naive_bayes", "logistic", "trees")
+
+
+class NoisyLabelClassifier(NoisyLabelEstimator):
+    """A classifier of the true class that knows its labels may be wrong, of any learners.
+
+    Learners score every row without its own label; a head mixes their scores, tempers and shifts
+    them, and sees them through the channel P(given label | true class), which it learns with them.
+
+    Parameters
+    ----------
+    learners : "auto" or sequence
+        Who is asked beside naive Bayes: "logistic" (through the channel), "trees" (from some 500
+        rows on), or classifiers of scikit-learn. "auto" asks the first two.
+    smoothing, families
+        As in `NoisyLabelNB`.
+    max_iter, tol : int, float
+        A search of the head stops after so many steps, or when a step gains less than ``tol`` of
+        what is left to explain.
+    random_state : int, RandomState or None
+        The seed of the folds and of the trees.
+    n_jobs : int or None
+        Threads; -1 uses all cores. The result does not depend on it.
+    progress : callable, optional
+        Called as ``progress(step, objective)`` after each explanation.
+
+    Attributes
+    ----------
+    classes_, labels_ : arrays
+        The classes, which are also the labels that may be given (K).
+    class_prior_ : (K,) array
+        The share of each true class among the labeled rows.
+    noise_matrix_ : (K, K) array
+        P(given | true) of the training rows: rows given, columns true, columns sum to one.
+    model_ : Model
+        All of it.
+    n_iter_, lower_bound_, converged_, history_
+        Explanations tried, the objective reached, whether every search ended by itself, and all
+        objectives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.integers(2, size=300)
+    >>> X = rng.normal(size=(300, 3)) + 3 * z[:, None]
+    >>> y = np.where(rng.random(300) < 0.2, 1 - z, z)
+    >>> bool(NoisyLabelClassifier().fit(X, y).score(X, z) > 0.95)
+    True
+    """
+
+    channel = "auto"
+    solver = "auto"
+    n_init = 1
+
+    def __init__(
+        self,
+        learners: str | Sequence[Any] = "auto",
+        *,
+        smoothing: str | float | Smoothing = "auto",
+        families: str | Mapping[Any, str] = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        progress: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self.learners = learners
+        self.smoothing = smoothing
+        self.families = families
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        trusted: Any = None,
+        checked: Any = None,
+        noise_groups: Any = None,
+        pred_probs: Any = None,
+    ) -> Self:
+        """Learn from rows and their given labels.
+
+        Parameters
+        ----------
+        X, y, sample_weight, trusted
+            As in `NoisyLabelNB.fit`.
+        checked : array (n,), optional
+            The true class of the rows that somebody has looked at, None for the others. What was
+            given to such a row tells how labels go wrong.
+        noise_groups : array (n,), optional
+            The group of each row; groups may err each in their own way.
+        pred_probs : array (n, K) or frame, optional
+            Probabilities of the labels by a model of yours, each row scored without its own label;
+            the columns of a frame are the classes, those of an array their sorted order. With them
+            X may be None, and new rows need new ones.
+
+        Returns
+        -------
+        self : NoisyLabelClassifier
+            The fitted classifier.
+        """
+        self._learn(X, y, sample_weight, trusted, checked, noise_groups, pred_probs)
+        return self
+
+    def _solver(self, groups: int = 0) -> Any:
+        """Build the head of the learners."""
+        through, once = self._asked()
+        return Head(through, once, groups)
+
+    def predict_proba(self, X: Any, *, pred_probs: Any = None) -> Array:
+        """Compute P(true class | x), (n, K); X is None where there were probabilities alone."""
+        batch = self._bringing(X, None, pred_probs)
+        with kernels.using(threads=self._threads()):
+            return self.model_.posterior(batch)
+
+    def predict(self, X: Any, *, pred_probs: Any = None) -> NDArray[Any]:
+        """Name the most probable true class of each row."""
+        batch = self._bringing(X, None, pred_probs)
+        with kernels.using(threads=self._threads()):
+            return self.classes_[self.model_.log_joint(batch).argmax(axis=1)]
+
+    def true_class_proba(self, X: Any, y: Any, *, pred_probs: Any = None) -> Array:
+        """Compute P(true class | x, given label), (n, K)."""
+        return self.model_.posterior(self._bringing(X, y, pred_probs))
+
+    def error_probability(self, X: Any, y: Any, *, pred_probs: Any = None) -> Array:
+        """Compute P(true class is not the given label | x, given label), (n,)."""
+        return self._doubt(self.true_class_proba(X, y, pred_probs=pred_probs), y)
+
+    def _bringing(self, X: Any, y: Any, pred_probs: Any) -> Batch:
+        """Read new rows, with the probabilities that they bring."""
+        if pred_probs is None:
+            return self._batch(X, y)
+        check_is_fitted(self)
+        brought = lined_up(pred_probs, self.classes_)
+        rows = Batch((), np.zeros(len(brought), np.int32)) if X is None else self._batch(X)
+        if len(rows) != len(brought):
+            raise ValueError(f"X has {len(rows)} rows but pred_probs has {len(brought)}")
+        found = self._labeled(rows.blocks, len(rows), y, rows.table)
+        return replace(found, brought=brought)
+
+    def _batch(self, X: Any, y: Any = None) -> Batch:
+        check_is_fitted(self)
+        if not self.model_.schema.columns and not self.n_features_in_:
+            raise ValueError(NEW_ROWS)
+        return super()._batch(X, y)
+
+    def _kept_table(self, X: Any) -> Any:
+        """Keep the rows as they came, where somebody's own classifier asks for them."""
+        if X is None or isinstance(self.learners, str):
+            return None
+        asked = any(not isinstance(one, str) for one in self.learners)
+        return inputs.for_others(X) if asked else None
+
+    def _asked(self) -> tuple[tuple[Learner, ...], tuple[Learner, ...]]:
+        """Sort the learners: fitted through the channel, and once."""
+        names = named_learners(self.learners)
+        through: list[Learner] = []
+        once: list[Learner] = []
+        for one in names:
+            if one == "logistic":
+                through.append(Logistic())
+            elif one == "trees":
+                once.append(Trees(n_jobs=self._threads()))
+            elif not isinstance(one, str):
+                once.append(_taken(one))
+        return tuple(through), tuple(once)
+
+
+def named_learners(learners: Any) -> list[Any]:
+    """List the learners that are asked beside naive Bayes; refuse a name that none has.
+
+    Examples
+    --------
+    >>> named_learners("auto")
+    ['logistic', 'trees']
+    """
+    if isinstance(learners, str) and learners == "auto":
+        return ["logistic", "trees"]
+    if isinstance(learners, str) or not isinstance(learners, Iterable):
+        raise ValueError(f'learners is "auto" or a list of learners, not {learners!r}')
+    for one in (found := list(learners)):
+        if isinstance(one, str) and one not in NAMED:
+            known = ", ".join(f'"{name}"' for name in NAMED)
+            raise ValueError(f"there is no learner {one!r}; there are {known}")
+    return found
+
+
+def _taken(learner: Any) -> Learner:
+    """Take a learner as it is, or a classifier of scikit-learn for one."""
+    from misnomer.learners.yours import Yours
+
+    if hasattr(learner, "cross_fit"):
+        found: Learner = learner
+        return found
+    return Yours(learner)

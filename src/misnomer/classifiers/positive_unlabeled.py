@@ -1,0 +1,116 @@
+"""PUClassifier: positive and unlabeled rows, by any columns, through the learners of the head."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from misnomer.classifiers import labels
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.inputs import Naming
+from misnomer.classifiers.papers.unlabeled import two_names
+from misnomer.head.positive import PositiveUnlabeled
+from misnomer.smoothing import Smoothing
+from misnomer.solvers.task import Fit
+
+
+class PUClassifier(NoisyLabelEstimator):
+    """Learns from rows known to be positive and rows of which nothing is known.
+
+    Naive Bayes, logistic regression and trees tell labeled rows from the others, each row judged
+    without itself. Where only positives score high, labeled and unlabeled rows differ by the share
+    of positives alone, which is read off there. With it the learners learn once more, through the
+    channel that it implies.
+
+    Parameters
+    ----------
+    design : {"two-sample", "one-sample"}
+        Two samples, one of positives and one of the population; or one sample of the population,
+        some of whose positives were labeled.
+    positive : label, optional
+        Which label means positive: needed where two words are given; else 1, True, or the only
+        label there is.
+    smoothing, families
+        As in `NoisyLabelNB`.
+    random_state : int, RandomState or None
+        The seed of the folds.
+    n_jobs : int or None
+        Threads; -1 uses all cores.
+
+    Attributes
+    ----------
+    class_prior_ : (2,) array
+        P(class) in the population: in the unlabeled rows, or (one-sample) in all rows.
+    noise_matrix_ : (2, 2) array
+        P(labeled or not | class); no negative is ever labeled.
+    classes_, model_
+        As in `NoisyLabelNB`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ill = rng.random(1000) < 0.4
+    >>> X = rng.normal(size=(1000, 4)) + 2 * ill[:, None]
+    >>> found = ill & (rng.random(1000) < 0.3)
+    >>> pu = PUClassifier(design="one-sample", random_state=0).fit(X, found)
+    >>> bool(abs(pu.class_prior_[1] - ill.mean()) < 0.05)
+    True
+    >>> bool(pu.score(X, ill) > 0.95)
+    True
+    """
+
+    channel = "free"
+    max_iter, tol, n_init, progress = 200, 1e-6, 1, None
+
+    def __init__(
+        self,
+        *,
+        design: str = "two-sample",
+        positive: Any = None,
+        smoothing: str | float | Smoothing = "auto",
+        families: str | Mapping[Any, str] = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.design = design
+        self.positive = positive
+        self.smoothing = smoothing
+        self.families = families
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def solver(self) -> Any:
+        """The head, asked how many unlabeled rows are positive."""
+        if self.design not in ("two-sample", "one-sample"):
+            raise ValueError(f'design must be "two-sample" or "one-sample", not {self.design!r}')
+        return PositiveUnlabeled(self.design, getattr(self, "_place", 1))
+
+    def _labels(self, y: Any, n: int) -> Any:
+        """Number the labels in the order of their names; a missing one is not positive."""
+        given = super()._labels(y, n)
+        gaps = labels.missing(given)
+        positive, off = two_names(given, gaps, self.positive)
+        on = ~gaps & (given == positive)
+        if on.all() or not on.any():
+            which = "the positive one" if on.any() else f"not the positive one ({positive!r})"
+            raise ValueError(
+                f"y holds one class only, {which}: positive-unlabeled learning needs some rows "
+                "that are labeled positive and some that are not"
+            )
+        names = np.array([off, positive])
+        self._place = int(np.argsort(names)[1] == 1)
+        self._names = np.sort(names)
+        return np.where(on, self._place, 1 - self._place)
+
+    def _keep(self, fit: Fit, naming: Naming) -> None:
+        """Give the two classes their names."""
+        super()._keep(fit, replace(naming, labels=self._names, classes=self._names))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,270 @@
+"""Explanations of the labels: learners fitted behind a channel, and the head that mixes them.
+
+An explanation starts at an error rate. Its learners are fitted through the channel of that rate,
+the head mixes their scores and finds a channel of its own, and the learners are fitted once more
+through that. Few rows are explained from several rates, so that a second explanation is not
+overlooked; with many rows all starts end in one place, and naive Bayes finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.head.objective import (
+    BELIEFS,
+    Beliefs,
+    Point,
+    Problem,
+    Typical,
+    belief_cost,
+    typical_rate,
+)
+from misnomer.head.rates import choose_strata, labeled_rows
+from misnomer.kernels import softmax
+from misnomer.learners.brought import Brought, Unmixed, confident_channel
+from misnomer.learners.learner import Learner, Scored, View, calibrated
+from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
+from misnomer.learners.rows import Rows
+from misnomer.solvers.lbfgs import minimise
+
+Array = NDArray[np.float64]
+
+START_RATES = (0.02, 0.2, 0.4)
+SEARCHED_ROWS = 2000  # up to which every start has learners of its own
+CHOSEN_RATES = 4  # times that the typical rate is chosen anew
+FLAT_SLOPE = 1e-2
+MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
+LEAST_TEMPER = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """One way to explain the labels.
+
+    Attributes
+    ----------
+    problem : Problem
+        The rows and the learners' scores.
+    point : Point
+        The best parameters.
+    typical : Typical
+        The typical error rate that was believed.
+    cost : float
+        Negative log posterior, with what the belief in that rate costs.
+    converged : bool
+        Whether the search ended by itself.
+    """
+
+    problem: Problem
+    point: Point
+    typical: Typical
+    cost: float
+    converged: bool = True
+
+    def factors(self) -> Array:
+        """What each learner's scores are multiplied by, (J,)."""
+        return np.asarray(self.point.temper * self.point.shares / self.problem.units)
+
+    def logits(self) -> Array:
+        """Compute B (sum_j w_j S_j + a) of all rows, (n, K)."""
+        out = np.tile(self.point.temper * self.point.shift, (len(self.problem.rows), 1))
+        for factor, one in zip(self.factors(), self.problem.scored, strict=True):
+            out += factor * one.scores
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a search begins: a channel, and the typical error rate that is believed."""
+
+    channel: Array
+    typical: Typical
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Who is always asked, and says how far classes are apart.
+
+    Attributes
+    ----------
+    plain : Learner
+        Fitted to the labels as they are.
+    behind : Learner
+        The same behind a channel; its scale is that of the temper.
+    of_labels : bool
+        Whether it tells probabilities of the given labels. How well a channel explains the labels
+        then says little of that channel, for the probabilities do without one: the search starts
+        at the channel of the rows that they are sure of, and class shares are those behind it.
+    """
+
+    plain: Learner
+    behind: Learner
+    of_labels: bool = False
+
+
+NAIVE_BAYES = Ground(NaiveBayes(), SharedNaiveBayes())
+BROUGHT = Ground(Brought(), Unmixed(), of_labels=True)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Finds explanations.
+
+    Attributes
+    ----------
+    through : sequence of Learner
+        Who is fitted through the channel of each start.
+    once : sequence of Learner
+        Who is fitted once, to the labels as they are.
+    beliefs : Beliefs
+        What is believed beforehand.
+    max_iter, tol : int, float
+        Steps of every search, and the gain per nat under which it ends.
+    progress : callable, optional
+        Told the objective after each explanation.
+    ground : Ground
+        Who is always asked: naive Bayes, or what the rows bring.
+    memory : dict, optional
+        Where an earlier search of the same rows from the same start ended.
+    """
+
+    through: Sequence[Learner] = ()
+    once: Sequence[Learner] = ()
+    beliefs: Beliefs = BELIEFS
+    max_iter: int = 200
+    tol: float = 1e-6
+    progress: Callable[[float], None] | None = field(default=None, compare=False)
+    ground: Ground = NAIVE_BAYES
+    memory: dict[Any, Array] | None = field(default=None, compare=False)
+
+    def __call__(self, rows: Rows) -> list[Explanation]:
+        """Explain the labels, from every start."""
+        K = rows.classes
+        plain = View(np.eye(K), self.beliefs.temper)
+        first, shown = self.ground.plain.cross_fit(rows, plain), np.inf
+        if not self.ground.of_labels:  # what is sure of given labels may be surer of true classes
+            at, said = rows.at_face_value
+            shown = calibrated(first[0].scores[at], said, rows.weight[at])[1]
+        anchor = self._anchor(rows, first[0])
+        problem = Problem(rows, first, anchor, 0, self.beliefs, shown)
+        starts = self._starts(problem)
+        if rows.evidence is not None:
+            starts = starts[:1]  # what is said comes with channels of its own
+        best = self.best_climb(problem, starts)
+        told = replace(plain, chance=self._chance(best))
+        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, told)])
+        if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
+            return [self._explained(problem, fixed, told.bases, [start]) for start in starts]
+        starts.append(Start(best.point.channel, best.typical))
+        return [self._explained(problem, fixed, told.bases, starts)]
+
+    def _starts(self, problem: Problem) -> list[Start]:
+        """Choose where to begin: several rates; of probabilities, the channel they are sure of."""
+        rows = problem.rows
+        if not self.ground.of_labels:
+            return [Start(even(rows.classes, rate), Typical(rate)) for rate in START_RATES]
+        share = softmax(problem.scored[0].scores)[0]
+        channel = confident_channel(share, rows.label, rows.weight)
+        mass = channel * problem.anchor * rows.weight.sum()
+        return [Start(channel, typical_rate(mass, self.beliefs))]
+
+    def _anchor(self, rows: Rows, one: Scored) -> Array:
+        """Compute the class shares that a learner predicts, tempered as usual, (K,)."""
+        claimed = softmax(self.beliefs.temper * one.scores)[0]
+        return np.asarray(rows.weight @ claimed / rows.weight.sum())
+
+    def _explained(
+        self,
+        plain: Problem,
+        fixed: list[Scored],
+        bases: dict[str, dict[Any, Any]],
+        starts: list[Start],
+    ) -> Explanation:
+        """Fit learners through the first start's channel, then through what the head makes of it.
+
+        Several starts share the learners: the head climbs from each of them.
+        """
+        memory = {} if self.memory is None else self.memory
+        view = View(starts[0].channel, self.beliefs.temper, memory, bases=bases)
+        for _ in range(2):
+            scored = [*plain.scored, *self.ground.behind.cross_fit(plain.rows, view)]
+            for learner in self.through:
+                scored += learner.cross_fit(plain.rows, view)
+            problem = replace(plain, scored=[*scored, *fixed], own=1)
+            if self.ground.of_labels:
+                problem = replace(problem, anchor=self._anchor(plain.rows, scored[1]))
+            found = self.best_climb(problem, starts)
+            if float(np.abs(found.point.channel - view.channel).max()) < MOVED_CHANNEL:
+                break
+            temper = float(np.clip(found.point.temper / problem.units[1], LEAST_TEMPER, 1.0))
+            view = replace(view, channel=found.point.channel, temper=temper)
+            starts = [Start(found.point.channel, found.typical)]
+        if self.progress is not None:
+            self.progress(-found.cost)
+        return found
+
+    def best_climb(self, problem: Problem, starts: Sequence[Start]) -> Explanation:
+        """Climb from every start, and keep the best end."""
+        found = [self.climb(problem, problem.write(one.channel), one.typical) for one in starts]
+        return min(found, key=lambda one: one.cost)
+
+    @staticmethod
+    def _chance(found: Explanation) -> Array:
+        """Compute P(given label | x) of the rows by an explanation, (n,); one without a label.
+
+        Where a column, or the margin, tells where labels are wrong, its channels are used.
+        """
+        rows, logits = found.problem.rows, found.logits()
+        share = softmax(logits)[0]
+        seen = rows.seen_through(found.point.channel)
+        labeled, at = labeled_rows(rows, share, found.point.channel)
+        if len(at):
+            strata = choose_strata(rows.schema, rows.batch, labeled, logits[at], at)
+            if strata is not None:
+                stratum = strata.of(rows.batch, logits)[at]
+                seen[at] = strata.channels[stratum, rows.label[at]]
+        return np.asarray((share * seen).sum(axis=1))
+
+    def climb(self, problem: Problem, vector: Array, typical: Typical) -> Explanation:
+        """Find the best parameters from a start, the typical rate chosen anew now and then."""
+        for _ in range(CHOSEN_RATES):
+            believed = typical
+            vector, _, converged = minimise(
+                lambda at, believed=believed: problem(at, believed),  # type: ignore[misc]
+                vector,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                slope=FLAT_SLOPE,
+            )
+            point = problem.read(vector)
+            judged = problem.judge(problem.logits(point), point.channel)
+            typical = typical_rate(problem.joint(judged.posterior), self.beliefs)
+            if typical == believed:
+                break
+        cost = problem(vector, typical)[0] + belief_cost(typical, problem.size[1], self.beliefs)
+        return Explanation(problem, point, typical, cost, converged)
+
+
+def distinct(scored: list[Scored]) -> list[Scored]:
+    """Leave out learners that say exactly what one before them says."""
+    out: list[Scored] = []
+    for one in scored:
+        if not any(np.array_equal(one.scores, other.scores) for other in out):
+            out.append(one)
+    return out
+
+
+def even(classes: int, rate: float) -> Array:
+    """Spread an error rate evenly over the other classes, (K, K).
+
+    Examples
+    --------
+    >>> even(3, 0.2).round(1).tolist()
+    [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    """
+    return np.where(np.eye(classes) > 0, 1.0 - rate, rate / max(classes - 1, 1))

@@ -1,0 +1,354 @@
+"""Many rows: a sample explains the labels, passes over all rows count by what it says.
+
+Naive Bayes is counted over all rows, in folds by row number, so that every row is judged by counts
+in which it had no part; other learners stay as the sample has fitted them. Every pass is a sum over
+batches, wherever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer import kernels
+from misnomer.head.answer import Answer
+from misnomer.head.objective import joint_counts
+from misnomer.head.rates import Strata, judged
+from misnomer.kernels.blocks import Words
+from misnomer.learners.learner import Linear, Scorer, centered
+from misnomer.learners.naive_bayes import less
+from misnomer.learners.rows import joined
+from misnomer.model import weights_of
+from misnomer.smoothing import Smoothing
+from misnomer.solvers.task import Task
+from misnomer.stats import Stats, Sums
+from misnomer.table import Batch, Column, Schema
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+MOST_ROWS = 10_000  # up to which every row takes part in every choice
+MOST_CELLS = 10_000_000  # the same for filled cells times classes
+SAMPLE_ROWS = 5_000
+FOLDS = 4
+PIECE_ROWS = 1 << 14  # rows whose numbers stay in the cache
+CHANNEL_ROWS = 100.0  # virtual rows that hold the channel of all rows to the sample's
+
+
+def is_large(task: Task) -> bool:
+    """Tell whether choices are to be made on a sample."""
+    rows, cells = task.extent
+    if rows > MOST_ROWS:
+        return True
+    return rows > SAMPLE_ROWS and cells * task.channel.n_classes > MOST_CELLS
+
+
+def drawn(rows: int, size: int, seed: int) -> Places:
+    """Draw row numbers, rising; all of them where there are no more.
+
+    Examples
+    --------
+    >>> drawn(3, 5, 0).tolist(), len(drawn(1000, 10, 0))
+    ([0, 1, 2], 10)
+    """
+    if rows <= size:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(seed).choice(rows, size, replace=False))
+
+
+def taken(batches: Sequence[Batch], rows: Places) -> Batch:
+    """Collect the rows of these (rising) numbers, by whoever keeps them."""
+    keeper: Any = batches
+    if hasattr(keeper, "take"):
+        found: Batch = keeper.take(rows)
+        return found
+    parts = []
+    for batch in batches:
+        first, last = np.searchsorted(rows, (batch.start, batch.start + len(batch)))
+        parts.append(batch.take(rows[first:last] - batch.start))
+    return joined(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Names(Sequence[str]):
+    """Names of some of the counts of a column, made up when asked for: few of many are.
+
+    Examples
+    --------
+    >>> Names(Column("word", "count", width=9), np.array([2, 7]))[1]
+    'word[7]'
+    """
+
+    column: Column
+    kept: Places
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self.column.label(int(one)) for one in self.kept[place]]
+        return self.column.label(int(self.kept[place]))
+
+
+def sample(task: Task) -> tuple[Task, Places]:
+    """Draw the rows that explain the labels, and drop the words that no two of them have.
+
+    Returns
+    -------
+    task : Task
+        Of those rows, in one batch.
+    back : (S,) array of int
+        The place of each of its statistics among all.
+    """
+    batch = taken(task.batches, drawn(task.extent[0], SAMPLE_ROWS, task.seed))
+    blocks, back, columns = list(batch.blocks), [], list(task.schema.columns)
+    for at, group in enumerate(task.schema.groups):
+        every = np.arange(group.span.start, group.span.stop)
+        block = blocks[at]
+        if isinstance(block, Words) and len(group.members) == 1:
+            times = np.bincount(block.matrix.indices, minlength=block.width)
+            seen = np.flatnonzero(times > 1)  # a word of one row teaches the others nothing
+            column = columns[group.members[0]]
+            words = cast("tuple[str, ...]", Names(column, seen))
+            columns[group.members[0]] = replace(column, width=len(seen), words=words)
+            blocks[at] = Words(sparse.csr_array(block.matrix[:, seen]))
+            every = every[seen]
+        back.append(every)
+    batch = replace(batch, blocks=tuple(blocks), start=0)
+    small = replace(task, schema=Schema(tuple(columns)), batches=[batch], fold=_alone)
+    return small, np.concatenate(back) if back else np.zeros(0, np.intp)
+
+
+def _alone(step: Any, batches: Any) -> Any:
+    return step(next(iter(batches)))
+
+
+def rows_of_fold(fold: int, start: int) -> slice:
+    """Find the rows of a fold in a batch that begins at a row number: every fourth.
+
+    Examples
+    --------
+    >>> rows_of_fold(1, 0), rows_of_fold(1, 6)
+    (slice(1, None, 4), slice(3, None, 4))
+    """
+    return slice((fold - start) % FOLDS, None, FOLDS)
+
+
+def judge_rows(
+    logits: Array,
+    batch: Batch,
+    label: Places,
+    known: Places,
+    channel: Array,
+    strata: Strata | None,
+) -> Array:
+    """Compute P(true class | x, what is said), (n, K), from the logits of rows."""
+    share = kernels.softmax(logits)[0]
+    seen = np.where((label >= 0)[:, None], channel[label], 1.0)
+    if strata is not None and strata.judges:
+        stratum = strata.of(batch, logits)
+        share = share * strata.ratio[stratum]
+        at = np.flatnonzero(label >= 0)
+        seen[at] = strata.channels[stratum[at], label[at]]
+    told = np.flatnonzero(known >= 0)
+    if len(told):
+        seen[told] = np.eye(channel.shape[1])[known[told]]
+    return judged(share, seen)
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """The posterior of every row, by its number."""
+
+    values: Array
+
+    def posterior(self, batch: Batch) -> Array:
+        """Look P(true | x, y) of each row up, (n, K)."""
+        return self.values[batch.start : batch.start + len(batch)]
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """What the other folds say of a row.
+
+    Attributes
+    ----------
+    weights : FOLDS arrays (K, S)
+        Logits of the rows of each fold are ``t(x) . weights + bias``, and what others say.
+    bias : (FOLDS, K) array
+        See above.
+    others : sequence of (factor, Scorer)
+        Learners that are not linear.
+    channel : (K, K) array
+        P(given | true).
+    strata : Strata or None
+        Where errors strike.
+    """
+
+    weights: tuple[Array, ...]
+    bias: Array
+    others: tuple[tuple[float, Scorer], ...]
+    channel: Array
+    strata: Strata | None = None
+
+    def logits(self, batch: Batch) -> Array:
+        """Score the rows of a batch by their numbers, (n, K)."""
+        out = np.empty((len(batch), self.bias.shape[1]))
+        for fold in range(FOLDS):
+            cut = rows_of_fold(fold, batch.start)
+            some = batch.take(cut)
+            out[cut] = kernels.scores(some.blocks, self.weights[fold], len(some)) + self.bias[fold]
+        for factor, scorer in self.others:
+            for begin in range(0, len(batch), PIECE_ROWS):
+                at = slice(begin, begin + PIECE_ROWS)
+                out[at] += factor * centered(scorer.scores(batch.take(at)))
+        return out
+
+    def posterior(self, batch: Batch) -> Array:
+        """Compute P(true | x, y) of each row, (n, K)."""
+        out = self.logits(batch)
+        label, known = batch.labels(len(self.channel))
+        for begin in range(0, len(out), PIECE_ROWS):
+            at = slice(begin, begin + PIECE_ROWS)
+            some = batch if self.strata is None else batch.take(at)
+            out[at] = judge_rows(out[at], some, label[at], known[at], self.channel, self.strata)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Tallied:
+    """A step of a fold: the weight of (given, true) by what a judge says, (L, K)."""
+
+    judge: Judge | Stored
+    labels: int
+
+    def __call__(self, batch: Batch) -> Sums:
+        """Judge the rows, and add."""
+        after = self.judge.posterior(batch)
+        label, _ = batch.labels(self.labels)
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        return Sums((joint_counts(label, after * weight[:, None]),))
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A step of a fold: sums and mass of the rows of each fold, by label or as a judge says."""
+
+    classes: int
+    labels: int
+    judge: Judge | None = None
+
+    def __call__(self, batch: Batch) -> Sums:
+        sums, masses = [], np.zeros((FOLDS, self.classes))
+        share = self._shares(batch)
+        for fold in range(FOLDS):
+            cut = rows_of_fold(fold, batch.start)
+            own = np.ascontiguousarray(share[cut])
+            sums.append(kernels.accumulate(batch.take(cut).blocks, own))
+            masses[fold] = own.sum(axis=0)
+        return Sums((*sums, masses))
+
+    def _shares(self, batch: Batch) -> Array:
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        if self.judge is not None:
+            return np.asarray(self.judge.posterior(batch) * weight[:, None])
+        label, known = batch.labels(self.labels)
+        told = np.where(known >= 0, known, label)
+        hard = np.zeros((len(batch), self.classes))
+        at = np.flatnonzero(told >= 0)
+        hard[at, told[at]] = weight[at]
+        return hard
+
+
+def spread_out(
+    task: Task, answer: Answer, strata: Strata | None, back: Places, smoothing: Smoothing
+) -> tuple[Answer, Judge]:
+    """Count naive Bayes over all rows, and put it in the place of the sample's."""
+    if not task.schema.statistics:
+        return _settled(task, answer, _judge(answer, strata, answer.linear, []))
+    K = task.channel.n_classes
+    factors = _factors(answer)
+    rest = _fixed(answer, factors, back, task.schema.statistics)
+    worth = np.ones(task.schema.statistics)
+    worth[back] = answer.rows.worth
+    plain = _tables(task, smoothing, worth, _Counted(K, task.channel.n_labels))
+    first = _judge(answer, strata, rest, [(factors[0] + factors[1], plain)])
+    shared = _tables(task, smoothing, worth, _Counted(K, task.channel.n_labels, first))
+    judge = _judge(answer, strata, rest, [(factors[0], plain), (factors[1], shared)])
+    weights = rest.weights + factors[0] * plain[0][0] + factors[1] * shared[0][0]
+    bias = rest.bias + factors[0] * plain[1][0] + factors[1] * shared[1][0]
+    return _settled(task, replace(answer, linear=Linear("head", weights, bias)), judge)
+
+
+def _settled(task: Task, answer: Answer, judge: Judge) -> tuple[Answer, Judge]:
+    """Let all rows say what the channel is; that of the sample holds it."""
+    mass = task.fold(Tallied(judge, task.channel.n_labels), task.batches).arrays[0]
+    held = mass + CHANNEL_ROWS * answer.channel
+    judge = replace(judge, channel=held / held.sum(axis=0))
+    return replace(answer, channel=judge.channel), judge
+
+
+Tables = tuple[list[Array], list[Array]]  # weights and biases: of all rows, then without each fold
+
+
+def _tables(task: Task, smoothing: Smoothing, worth: Array, step: _Counted) -> Tables:
+    """Count, and turn the sums into centered weights: of all rows, then without each fold."""
+    *parts, masses = task.fold(step, task.batches).arrays
+    whole = np.sum(parts, axis=0), masses.sum(axis=0)
+    none = np.zeros_like(whole[0]), np.zeros_like(whole[1])
+    weights, biases = [], []
+    for part in [none, *zip(parts, masses, strict=True)]:
+        sums, mass = less(task.schema, whole, part)
+        stats = Stats(np.diag(mass), sums)
+        virtual = smoothing.virtual(task.schema, stats, np.eye(len(mass)))
+        table = weights_of(task.schema, sums, virtual) * worth
+        weights.append(table - table.mean(axis=0))
+        prior = np.log(mass + max(smoothing.classes, 1e-9))
+        biases.append(prior - prior.mean())
+    return weights, biases
+
+
+def _factors(answer: Answer) -> tuple[float, float]:
+    """What naive Bayes of the labels and of shared-out rows are multiplied by, all in all."""
+    found = np.zeros(2)
+    pairs = zip(answer.weights, answer.explanations, strict=True)
+    for weight, one in pairs:
+        found += (1.0 - answer.lean) * weight * one.factors()[:2]
+    found[1] += answer.lean * answer.lean_factor
+    return float(found[0]), float(found[1])
+
+
+def _fixed(answer: Answer, factors: tuple[float, float], back: Places, size: int) -> Linear:
+    """Take naive Bayes of the sample out of the linear part, and lay the rest out over all."""
+    weights, bias = answer.linear.weights.copy(), answer.linear.bias.copy()
+    pairs = list(zip(answer.weights, answer.explanations, strict=True))
+    for weight, one in pairs:
+        own = (1.0 - answer.lean) * weight * one.factors()[:2]
+        own[1] += answer.lean * answer.lean_factor * weight
+        for times, scored in zip(own, one.problem.scored[:2], strict=True):
+            scorer = scored.scorer
+            assert isinstance(scorer, Linear)
+            weights -= times * scorer.weights
+            bias -= times * scorer.bias
+    full = np.zeros((len(weights), size))
+    full[:, back] = weights
+    return Linear("rest", full, bias)
+
+
+def _judge(
+    answer: Answer, strata: Strata | None, rest: Linear, parts: list[tuple[float, Tables]]
+) -> Judge:
+    weights, biases = [], []
+    for fold in range(1, FOLDS + 1):
+        table, bias = rest.weights, rest.bias
+        for factor, (tables, shifts) in parts:
+            table, bias = table + factor * tables[fold], bias + factor * shifts[fold]
+        weights.append(np.ascontiguousarray(table))
+        biases.append(bias)
+    return Judge(tuple(weights), np.stack(biases), answer.others, answer.channel, strata)

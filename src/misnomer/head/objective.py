@@ -1,0 +1,278 @@
+"""How well a mixture of learners explains the given labels, and what is believed beforehand.
+
+    q(z | x) = softmax( B (sum_j w_j S_j(x) + a) )         P(y | x) = sum_z C[y, z] q(z | x)
+
+S_j are scores of rows that had no part in them, in units of their own root mean square; w are
+shares, B the temper, a the shift. A row whose true class k somebody has told counts as
+``q(k | x) C[y, k]``. Beliefs, in nats: log B about what naive Bayes claims for itself, tempered as
+dependent columns ask for; a about zero; w with no learner left out for sure; the columns of C about
+one error rate for all classes, spread evenly; class shares about those that naive Bayes predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from misnomer import kernels
+from misnomer.learners.learner import Scored
+from misnomer.learners.rows import Rows
+
+Array = NDArray[np.float64]
+
+LEAST = 1e-300
+MOST_SHOWN = 15.0  # times the temper that labels as they are show
+FARTHEST_LOG = 6.0  # a trial step of log B goes no farther from its mean
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is believed before the labels are seen.
+
+    Attributes
+    ----------
+    temper, temper_spread : float
+        Of naive Bayes' scores: typical factor, and standard deviation of its logarithm.
+    share_count : float
+        Dirichlet count of each learner's share w.
+    shift_spread : float
+        Standard deviation of the shift a, in units of the scores.
+    anchor_rows : float
+        Virtual rows that have the class shares which naive Bayes predicts.
+    rate_count : float
+        Virtual right labels behind the typical error rate: Beta(1, 1 + count).
+    """
+
+    temper: float = 0.4
+    temper_spread: float = 0.5
+    share_count: float = 0.1
+    shift_spread: float = 2.0
+    anchor_rows: float = 30.0
+    rate_count: float = 8.0
+
+
+BELIEFS = Beliefs()
+
+#: Typical error rates and the number of virtual rows that say so: chosen by the labels' likelihood.
+RATES = (0.002, 0.005, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+RATE_ROWS = (20.0, 50.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Typical:
+    """The typical error rate of a class, and how many virtual rows say so."""
+
+    rate: float = 0.1
+    rows: float = 20.0
+
+    def counts(self, labels: int, classes: int) -> Array:
+        """Spread the virtual rows of each class over the labels, (L, K)."""
+        right = np.eye(labels, classes)
+        wrong = self.rate / max(labels - 1, 1)
+        return np.asarray(self.rows * np.where(right > 0, 1.0 - self.rate, wrong))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The parameters by name."""
+
+    log_temper: float
+    shares: Array  # (J,)
+    shift: Array  # (K,)
+    channel: Array  # (L, K)
+
+    @property
+    def temper(self) -> float:
+        """The temper B."""
+        return float(np.exp(self.log_temper))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Rows judged: P(true | x), P(true | x, what is said), P(what is said | x)."""
+
+    share: Array  # (n, K)
+    posterior: Array  # (n, K)
+    chance: Array  # (n,)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows, scores and beliefs: a vector of parameters has a value and a gradient.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows.
+    scored : sequence of Scored
+        The learners' scores.
+    anchor : (K,) array
+        Class shares that naive Bayes predicts.
+    own : int
+        The learner whose scale says how far classes are apart: naive Bayes.
+    beliefs : Beliefs
+        What is believed beforehand.
+    shown : float
+        The temper by which naive Bayes explains the labels as they are: B is not believed to be
+        many times that, however sure naive Bayes of many columns is of itself.
+    """
+
+    rows: Rows
+    scored: Sequence[Scored]
+    anchor: Array
+    own: int = 0
+    beliefs: Beliefs = BELIEFS
+    shown: float = np.inf
+
+    @cached_property
+    def units(self) -> Array:
+        """Root mean square of each learner's scores, (J,)."""
+        weight = self.rows.weight / self.rows.weight.sum()
+        square = [float(weight @ np.mean(one.scores**2, axis=1)) for one in self.scored]
+        return np.maximum(np.sqrt(np.array(square)), 1e-9)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many learners and classes there are."""
+        return len(self.scored), self.rows.classes
+
+    @cached_property
+    def mean_log_temper(self) -> float:
+        """The logarithm of what B should be, if naive Bayes is as wrong as usual."""
+        claimed = self.beliefs.temper * float(self.units[self.own])
+        return float(np.log(min(claimed, MOST_SHOWN * self.shown)))
+
+    def read(self, vector: Array) -> Point:
+        """Name the entries: log B, logits of w (J), a (K), logits of the columns of C (K, K)."""
+        J, K = self.size
+        center = self.mean_log_temper
+        log_temper = float(np.clip(vector[0], center - FARTHEST_LOG, center + FARTHEST_LOG))
+        shares = kernels.softmax(vector[None, 1 : 1 + J])[0][0]
+        logits = vector[1 + J + K :].reshape(K, K)
+        channel = np.ascontiguousarray(kernels.softmax(logits.T)[0].T)
+        return Point(log_temper, shares, vector[1 + J : 1 + J + K], channel)
+
+    def write(self, channel: Array, point: Point | None = None) -> Array:
+        """Start at a channel, with all learners alike, or where another point is."""
+        J, K = self.size
+        logits = np.log(np.maximum(channel, 1e-4)).ravel()
+        if point is None:
+            return np.concatenate([[self.mean_log_temper], np.zeros(J + K), logits])
+        shares = np.log(np.maximum(point.shares, 1e-6))
+        return np.concatenate([[point.log_temper], shares, point.shift, logits])
+
+    @cached_property
+    def _said(self) -> tuple[Array, NDArray[np.intp], Array | None, Array]:
+        """Scores in their units, (J, n, K), labels, what else is said, weights of informed rows."""
+        at = self.rows.informed
+        pairs = zip(self.scored, self.units, strict=True)
+        stack = np.stack([one.scores[at] / unit for one, unit in pairs])
+        return stack, self.rows.label[at], self._besides(at), self.rows.weight[at]
+
+    def _besides(self, at: NDArray[np.intp]) -> Array | None:
+        """What is said of rows beside their labels, (n, K); None where that is nothing."""
+        rows = self.rows
+        if rows.evidence is None and not (rows.known >= 0).any():
+            return None
+        return rows.seen_through(np.ones((rows.classes, rows.classes)))[at]
+
+    def logits(self, point: Point) -> Array:
+        """Compute B (sum_j w_j S_j + a) of the rows of which something is said, (n, K)."""
+        mixed = np.tensordot(point.shares, self._said[0], axes=1)
+        return np.asarray(point.temper * (mixed + point.shift))
+
+    def judge(self, logits: Array, channel: Array) -> Judgement:
+        """Weigh the classes of each row by what is said of it."""
+        share = kernels.softmax(logits)[0]
+        _, label, besides, _ = self._said
+        joint = np.where((label >= 0)[:, None], channel[label], 1.0) * share
+        if besides is not None:
+            joint *= besides
+        chance = np.maximum(joint.sum(axis=1), LEAST)
+        return Judgement(share, joint / chance[:, None], chance)
+
+    def joint(self, posterior: Array) -> Array:
+        """Add up the weight of (given, true) over the labeled rows, (K, K)."""
+        _, label, _, weight = self._said
+        return joint_counts(label, posterior * weight[:, None])
+
+    def __call__(self, vector: Array, typical: Typical) -> tuple[float, Array]:
+        """Compute the negative log posterior and its gradient."""
+        point, beliefs = self.read(vector), self.beliefs
+        stack, weight = self._said[0], self._said[3]
+        logits = self.logits(point)
+        judged = self.judge(logits, point.channel)
+        cost, push = self._anchored(judged.share, weight)
+        slope = (judged.share - judged.posterior) * weight[:, None] + push
+        away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
+        counts = typical.counts(*point.channel.shape)
+        value = (
+            cost
+            - float(weight @ np.log(judged.chance))
+            + 0.5 * away**2
+            + 0.5 * float(point.shift @ point.shift) / beliefs.shift_spread**2
+            - beliefs.share_count * float(np.log(np.maximum(point.shares, 1e-12)).sum())
+            - float((counts * np.log(np.maximum(point.channel, LEAST))).sum())
+        )
+        by_temper = float((slope * logits).sum()) + away / beliefs.temper_spread
+        by_shift = point.temper * slope.sum(axis=0) + point.shift / beliefs.shift_spread**2
+        along = point.temper * np.tensordot(stack, slope, axes=2)
+        along -= beliefs.share_count / np.maximum(point.shares, 1e-12)
+        by_share = point.shares * (along - point.shares @ along)
+        mass = self.joint(judged.posterior) + counts
+        by_channel = point.channel * mass.sum(axis=0) - mass
+        return value, np.concatenate([[by_temper], by_share, by_shift, by_channel.ravel()])
+
+    def _anchored(self, share: Array, weight: Array) -> tuple[float, Array]:
+        """Let the class shares be about those of naive Bayes: cost, and gradient by the logits."""
+        rows, total = self.beliefs.anchor_rows, float(weight.sum())
+        mean = np.maximum(weight @ share / total, 1e-9)
+        pull = -rows * self.anchor / mean / total
+        slope = weight[:, None] * share * (pull - (share @ pull)[:, None])
+        return -rows * float(self.anchor @ np.log(mean)), slope
+
+
+def joint_counts(label: NDArray[np.intp], mass: Array) -> Array:
+    """Add up the weight of (given, true) over the labeled rows, (K, K).
+
+    Examples
+    --------
+    >>> joint_counts(np.array([0, 1, -1]), np.array([[0.9, 0.1], [0.2, 0.8], [1, 0]])).tolist()
+    [[0.9, 0.1], [0.2, 0.8]]
+    """
+    at = np.flatnonzero(label >= 0)
+    K = mass.shape[1]
+    columns = [np.bincount(label[at], mass[at, k], minlength=K) for k in range(K)]
+    return np.stack(columns, axis=1)
+
+
+def typical_rate(joint: Array, beliefs: Beliefs = BELIEFS) -> Typical:
+    """Choose the typical error rate by the likelihood of the counts (given, true).
+
+    Dirichlet-multinomial, a column for each class.
+
+    Examples
+    --------
+    >>> typical_rate(np.array([[90.0, 10.0], [10.0, 90.0]])).rate
+    0.1
+    """
+    found = [Typical(rate, rows) for rows in RATE_ROWS for rate in RATES]
+
+    def chance(one: Typical) -> float:
+        counts = one.counts(*joint.shape)
+        cells = gammaln(joint + counts).sum() - gammaln(joint.sum(axis=0) + one.rows).sum()
+        return float(cells) - belief_cost(one, len(joint), beliefs)
+
+    return max(found, key=chance)
+
+
+def belief_cost(typical: Typical, classes: int, beliefs: Beliefs = BELIEFS) -> float:
+    """Say the cost of a typical rate itself, with what makes its Dirichlet densities sum to one."""
+    counts = typical.counts(classes, classes)
+    size = classes * float(gammaln(typical.rows)) - float(gammaln(counts).sum())
+    return -size - beliefs.rate_count * float(np.log1p(-typical.rate))

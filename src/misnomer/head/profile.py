@@ -1,0 +1,154 @@
+"""How far the numbers could be off: the whole range of error rates is scanned.
+
+At each typical error rate the head is fitted again, from every explanation. What fits the labels
+about as well stays in the interval, with the weight of its likelihood, so that a second explanation
+is seen, and widens the answer instead of being lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from misnomer.estimate import Estimate
+from misnomer.head.answer import Answer, Totals
+from misnomer.head.explain import FLAT_SLOPE, Explanation
+from misnomer.head.objective import Beliefs, Typical, belief_cost
+from misnomer.solvers.lbfgs import minimise
+
+Array = NDArray[np.float64]
+
+CONFIDENCE = 0.90
+SCANNED_RATES = (0.002, 0.01, 0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.42, 0.52)
+SCANNED_ROWS = 50.0  # virtual rows that hold a class at the scanned rate
+SCAN_STEPS, SCAN_TOLERANCE = 30, 1e-5
+DISPERSION = 10.0  # nats count for a tenth: real columns fit no model as well as it thinks
+LEAST_WEIGHT = 1e-3  # explanations below are not scanned
+APART, PLAUSIBLE = 0.10, 0.05  # rates that differ so much, with such a weight, are told
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What the labels say of every error rate.
+
+    Attributes
+    ----------
+    rates : (G,) array
+        The share of wrong labels at each stop.
+    weights : (G,) array
+        How plausible it is; they sum to one.
+    matrices, shares : (G, K, K) and (G, K) arrays
+        The noise matrix and the class shares there.
+    """
+
+    rates: Array
+    weights: Array
+    matrices: Array
+    shares: Array
+
+    def alternatives(self, rate: float) -> list[tuple[float, float]]:
+        """List other error rates that are about as plausible as the best: rate, relative weight."""
+        odds = (self.weights / self.weights.max()) ** DISPERSION  # as the likelihood has it
+        far = np.abs(self.rates - rate) > APART
+        kept = np.flatnonzero(far & (odds > PLAUSIBLE))
+        return [(float(self.rates[g]), float(odds[g])) for g in kept]
+
+
+def scan(answer: Answer, beliefs: Beliefs) -> Scan:
+    """Fit the head again at each typical error rate, from every plausible explanation."""
+    stops: list[tuple[float, Totals]] = []
+    for weight, one in zip(answer.weights, answer.explanations, strict=True):
+        if weight >= LEAST_WEIGHT:
+            stops += [_stop(one, rate, beliefs) for rate in SCANNED_RATES]
+            stops.append((one.cost, _totals(one)))
+    cost = np.array([value for value, _ in stops])
+    weights = np.exp(-(cost - cost.min()) / DISPERSION)
+    found = [total for _, total in stops]
+    return Scan(
+        np.array([total.rate for total in found]),
+        weights / weights.sum(),
+        np.stack([total.matrix for total in found]),
+        np.stack([total.shares for total in found]),
+    )
+
+
+def _stop(one: Explanation, rate: float, beliefs: Beliefs) -> tuple[float, Totals]:
+    problem, typical = one.problem, Typical(rate, SCANNED_ROWS)
+    K = problem.size[1]
+    held = 0.5 * one.point.channel + 0.5 * typical.counts(K, K) / SCANNED_ROWS
+    start = problem.write(held, one.point)
+    vector, value, _ = minimise(
+        lambda at: problem(at, typical),
+        start,
+        max_iter=SCAN_STEPS,
+        tol=SCAN_TOLERANCE,
+        slope=FLAT_SLOPE,
+    )
+    moved = replace(one, point=problem.read(vector), typical=typical)
+    return value + belief_cost(typical, K, beliefs), _totals(moved)
+
+
+def _totals(one: Explanation) -> Totals:
+    problem, point = one.problem, one.point
+    judged = problem.judge(problem.logits(point), point.channel)
+    return Totals(problem.joint(judged.posterior))
+
+
+def intervals(scanned: Scan, totals: Totals, rows: float) -> dict[str, Any]:
+    """Say intervals of the rate, the matrix and the class shares, by their names.
+
+    Parameters
+    ----------
+    scanned : Scan
+        What every error rate has going for it.
+    totals : Totals
+        The answer itself.
+    rows : float
+        The weight of the labeled rows.
+    """
+    rate = totals.rate
+    chance = np.sqrt(np.maximum(scanned.rates * (1.0 - scanned.rates), 0.25 / rows) / rows)
+    low, high = _quantiles(scanned.rates, chance, scanned.weights)
+    low, high = min(max(low, 0.0), rate), max(min(high, 1.0), rate)
+    reach = 1.645
+    mass = np.maximum(totals.joint.sum(axis=0), 1.0)
+    within = totals.matrix * (1.0 - totals.matrix) / mass
+    spread = np.sqrt(_variance(scanned.weights, scanned.matrices, totals.matrix) + within)
+    share = totals.shares
+    about = _variance(scanned.weights, scanned.shares, share) + share * (1.0 - share) / rows
+    wide = np.sqrt(about)
+    return {
+        "error_rate": Estimate(rate, low, high, CONFIDENCE),
+        "noise_matrix": _ends(totals.matrix, reach * spread),
+        "class_prior": _ends(share, reach * wide),
+    }
+
+
+def _variance(weights: Array, values: Array, center: Array) -> Array:
+    return np.asarray(np.tensordot(weights, (values - center) ** 2, axes=1))
+
+
+def _ends(value: Array, reach: Array) -> tuple[Array, Array]:
+    return np.clip(value - reach, 0.0, 1.0), np.clip(value + reach, 0.0, 1.0)
+
+
+def _quantiles(means: Array, spreads: Array, weights: Array) -> tuple[float, float]:
+    """Find the ends of the middle of a mixture of normal distributions."""
+    tail = (1.0 - CONFIDENCE) / 2.0
+
+    def below(at: float) -> float:
+        return float(weights @ ndtr((at - means) / spreads))
+
+    return _root(below, tail), _root(below, 1.0 - tail)
+
+
+def _root(rising: Any, level: float) -> float:
+    low, high = -0.5, 1.5
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if rising(middle) < level else (low, middle)
+    return 0.5 * (low + high)

@@ -1,0 +1,238 @@
+"""Where errors strike: the channel's rates may differ by the margin, a group or a column.
+
+One mechanism: rows fall into strata, each stratum has a channel of its own, held to the common one
+by some virtual rows, and class shares of its own where strata are groups. One criterion: strata
+judge rows where they predict left-out labels better than one channel does, by more nats than the
+number of strata that were tried could gain by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.kernels.blocks import Codes, Flags
+from misnomer.learners.rows import Places, Rows
+from misnomer.table import Batch, Schema
+
+Array = NDArray[np.float64]
+
+HELD_ROWS = 20.0  # virtual rows that hold each column of a stratum's channel to the common one
+HELD_SHARES = 20.0  # virtual rows that hold the class shares of a group to those of the table
+MARGIN_LEVELS = 3
+MOST_VALUES = 12  # of a column that may tell where labels are wrong
+LEAST_GAIN, LEAST_ERRORS = 4.0, 2.0  # nats, and standard errors, out of fold
+ROUNDS = 8  # of sharing out
+LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Rows by the stratum whose channel judges them.
+
+    Attributes
+    ----------
+    name : str
+        "margin", "group", or the column.
+    channels : (m + 1, K, K) array
+        P(given | true) of each stratum; the last is that of rows in none.
+    ratio : (m + 1, K) array
+        Class shares of each over those of the table.
+    edges : (m - 1,) array
+        Where margins part, if they do.
+    place : tuple of int
+        Block and column of the values, if they part the rows.
+    gain, errors : float
+        What strata gain over one channel out of fold, in nats and in standard errors.
+    judges : bool
+        Whether rows are judged by them.
+    """
+
+    name: str
+    channels: Array
+    ratio: Array
+    edges: Array | None = None
+    place: tuple[int, int] = (-1, -1)
+    gain: float = 0.0
+    errors: float = 0.0
+    judges: bool = False
+
+    @property
+    def none(self) -> int:
+        """The stratum of rows that are in none."""
+        return len(self.channels) - 1
+
+    def of(self, batch: Batch, logits: Array) -> Places:
+        """Find the stratum of each row, (n,)."""
+        if self.edges is not None:
+            return margin_levels(logits, self.edges)
+        if self.name == "group":
+            found = np.full(len(batch), -1) if batch.group is None else batch.group
+        else:
+            block, column = self.place
+            found = _values(batch, block, column)
+        inside = (found >= 0) & (found < self.none)
+        return np.where(inside, found, self.none).astype(np.intp)
+
+
+def margin_levels(logits: Array, edges: Array) -> Places:
+    """Number rows by how far their best class is ahead of the second, (n,)."""
+    if logits.shape[1] < 2:
+        return np.zeros(len(logits), np.intp)
+    top = np.partition(logits, -2, axis=1)
+    return np.searchsorted(edges, top[:, -1] - top[:, -2]).astype(np.intp)
+
+
+def _values(batch: Batch, place: int, column: int) -> Places:
+    block = batch.blocks[place]
+    if isinstance(block, Codes):
+        codes = block.codes[:, column].astype(np.intp)
+        return np.where(codes < block.sizes[column], codes, -1)
+    assert isinstance(block, Flags)
+    bits = ((block.bits[:, column // 8] >> (column % 8)) & 1).astype(np.intp)
+    if block.observed is None:
+        return bits
+    seen = (block.observed[:, column // 8] >> (column % 8)) & 1
+    return np.where(seen > 0, bits, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class Labeled:
+    """Labeled rows and what the head says of them without their labels."""
+
+    share: Array  # (n, K) P(true | x)
+    label: Places
+    weight: Array
+    fold: Places
+    channel: Array  # (K, K)
+
+    def take(self, at: Places) -> Labeled:
+        """Keep some of them."""
+        return replace(
+            self,
+            share=self.share[at],
+            label=self.label[at],
+            weight=self.weight[at],
+            fold=self.fold[at],
+        )
+
+
+def fitted(rows: Labeled, stratum: Places, count: int, *, own_shares: bool) -> tuple[Array, Array]:
+    """Find the channel of each stratum, (count + 1, K, K), and its ratio of class shares."""
+    K = rows.share.shape[1]
+    channels = np.repeat(rows.channel[None], count + 1, axis=0)
+    ratio = np.ones((count + 1, K))
+    usual = np.maximum(rows.weight @ rows.share / rows.weight.sum(), 1e-9)
+    code = stratum * K + rows.label
+    for _ in range(ROUNDS):
+        after = judged(rows.share * ratio[stratum], channels[stratum, rows.label])
+        mass = after * rows.weight[:, None]
+        columns = [np.bincount(code, mass[:, k], minlength=(count + 1) * K) for k in range(K)]
+        joint = np.stack(columns, axis=1).reshape(count + 1, K, K)
+        held = joint + HELD_ROWS * rows.channel
+        channels = held / held.sum(axis=1, keepdims=True)
+        if own_shares:
+            shares = joint.sum(axis=1) + HELD_SHARES * usual
+            ratio = shares / shares.sum(axis=1, keepdims=True) / usual
+    return channels, ratio
+
+
+def judged(share: Array, seen: Array) -> Array:
+    """Weigh classes by what is seen, and scale, (n, K)."""
+    joint = share * seen
+    return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), LEAST))
+
+
+def chance(share: Array, ratio: Array, seen: Array) -> Array:
+    """Compute P(label | x, stratum), (n,)."""
+    moved = share * ratio
+    total = np.maximum(moved.sum(axis=1), LEAST)
+    return np.asarray(np.maximum((moved * seen).sum(axis=1) / total, 1e-6))
+
+
+def gained(rows: Labeled, stratum: Places, count: int, *, own_shares: bool) -> tuple[float, float]:
+    """Compute what strata gain over one channel, each row by the other folds: nats, and errors."""
+    gain = np.zeros(len(rows.label))
+    for place in np.unique(rows.fold):
+        out, inside = np.flatnonzero(rows.fold != place), np.flatnonzero(rows.fold == place)
+        if not len(out):
+            return 0.0, 0.0
+        channels, ratio = fitted(rows.take(out), stratum[out], count, own_shares=own_shares)
+        plain, _ = fitted(rows.take(out), np.zeros(len(out), np.intp), 1, own_shares=False)
+        at, label = stratum[inside], rows.label[inside]
+        share, one = rows.share[inside], np.ones((len(inside), rows.share.shape[1]))
+        ahead = np.log(chance(share, ratio[at], channels[at, label]))
+        gain[inside] = ahead - np.log(chance(share, one, plain[0][label]))
+    total = float(rows.weight @ gain)
+    mean = total / max(float(rows.weight.sum()), 1e-300)
+    spread = float(np.sqrt(rows.weight @ (gain - mean) ** 2))
+    return total, total / max(spread, 1e-9)
+
+
+def strata_of_groups(rows: Labeled, group: Places, count: int) -> Strata:
+    """Fit channels to groups, and tell whether they judge rows."""
+    best: Strata | None = None
+    at = np.where(group >= 0, group, count)
+    for own in (False, True):
+        gain, errors = gained(rows, at, count, own_shares=own)
+        if best is None or gain > best.gain:
+            channels, ratio = fitted(rows, at, count, own_shares=own)
+            judges = gain > LEAST_GAIN and errors > LEAST_ERRORS
+            best = Strata("group", channels, ratio, gain=gain, errors=errors, judges=judges)
+    assert best is not None
+    return best
+
+
+def choose_strata(
+    schema: Schema, batch: Batch, rows: Labeled, logits: Array, places: Places
+) -> Strata | None:
+    """Look for strata that tell where labels are wrong; None where one channel does.
+
+    ``logits`` and ``places`` are those of the labeled rows.
+    """
+    tried = list(_candidates(schema, batch, logits, places))
+    needed = LEAST_GAIN + np.log(max(len(tried), 1))
+    best: Strata | None = None
+    for name, stratum, count, edges, place in tried:
+        gain, errors = gained(rows, stratum, count, own_shares=False)
+        if gain > needed and errors > LEAST_ERRORS and (best is None or gain > best.gain):
+            channels, ratio = fitted(rows, stratum, count, own_shares=False)
+            best = Strata(name, channels, ratio, edges, place, gain, errors, True)
+    return best
+
+
+def _candidates(
+    schema: Schema, batch: Batch, logits: Array, places: Places
+) -> Iterator[tuple[str, Places, int, Array | None, tuple[int, int]]]:
+    top = np.partition(logits, -2, axis=1) if logits.shape[1] > 1 else np.zeros((len(logits), 2))
+    quantiles = np.arange(1, MARGIN_LEVELS) / MARGIN_LEVELS
+    edges = np.quantile(top[:, -1] - top[:, -2], quantiles)
+    yield "margin", margin_levels(logits, edges), MARGIN_LEVELS, edges, (-1, -1)
+    for place, group in enumerate(schema.groups):
+        block = batch.blocks[place]
+        if not isinstance(block, Codes | Flags):
+            continue
+        for column, member in enumerate(group.members):
+            count = block.sizes[column] if isinstance(block, Codes) else 2
+            if 2 <= count <= MOST_VALUES:
+                found = _values(batch, place, column)[places]
+                stratum = np.where(found >= 0, found, count).astype(np.intp)
+                yield schema.columns[member].name, stratum, count, None, (place, column)
+
+
+def labeled_rows(rows: Rows, share: Array, channel: Array) -> tuple[Labeled, Places]:
+    """Take the labeled rows of unknown class, and their positions."""
+    at = rows.labeled[rows.known[rows.labeled] < 0]
+    found = Labeled(share[at], rows.label[at], rows.weight[at], rows.deals[0][at], channel)
+    return found, at
+
+
+def error_rates(strata: Strata, shares: Sequence[float] | Array) -> Array:
+    """Compute the error rate that each stratum's channel lets one expect, (m + 1,)."""
+    moved = np.asarray(shares) * strata.ratio
+    moved = moved / moved.sum(axis=1, keepdims=True)
+    right = np.einsum("skk->sk", strata.channels)
+    return np.asarray(1.0 - (moved * right).sum(axis=1))

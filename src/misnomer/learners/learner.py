@@ -1,0 +1,176 @@
+"""What a learner is: something that is fitted to rows and scores the classes of others.
+
+    learner.cross_fit(rows, view)   ->  Scored: scores of the rows, each without its own label,
+                                        and a scorer of new rows, fitted to all
+
+Scores are logarithms up to a constant per row: a class that scores one more is e times as likely,
+as far as the learner is calibrated; how far it is, the head finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer import kernels
+from misnomer.learners.rows import Rows
+from misnomer.solvers.lbfgs import minimise
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+CALIBRATION_RIDGE = 0.01  # per squared parameter
+FARTHEST_MARGINS = 1e3  # median margins: classes behind that are all equally impossible
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What is believed of the rows while a learner is fitted.
+
+    Attributes
+    ----------
+    channel : (L, K) array
+        P(given label | true class).
+    temper : float
+        How far naive Bayes is believed: the factor of its scores.
+    chance : (n,) array, optional
+        P(given label | x) of each row by naive Bayes behind a channel: what a costly learner has
+        to reach.
+    memory : dict
+        Where searches ended: the next one of the same learner may begin there.
+    bases : dict
+        What a learner has made of the rows, whatever the channel.
+    """
+
+    channel: Array
+    temper: float
+    memory: dict[Any, Array] = field(default_factory=dict)
+    bases: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    chance: Array | None = None
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """A fitted learner: scores new rows, and can be written down."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def scores(self, batch: Batch) -> Array:
+        """Score the classes of rows, (n, K), centered."""
+        ...
+
+    def arrays(self) -> Mapping[str, NDArray[np.generic]]:
+        """Lay everything out that the scores depend on."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Scores ``t(x) . weights[k] + bias[k]``: naive Bayes and logistic regression alike."""
+
+    name: str
+    weights: Array  # (K, S)
+    bias: Array  # (K,)
+
+    def scores(self, batch: Batch) -> Array:
+        """Score the classes of rows, (n, K)."""
+        found: Array = kernels.scores(batch.blocks, self.weights, len(batch)) + self.bias
+        return found
+
+    def arrays(self) -> Mapping[str, NDArray[np.generic]]:
+        """Lay out weights and bias."""
+        return {"weights": self.weights, "bias": self.bias}
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of the training rows, each without its own label, and who scores other rows."""
+
+    scores: Array  # (n, K), centered
+    scorer: Scorer
+
+
+class Learner(Protocol):
+    """Fits itself to rows as far as it has not seen them."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
+        """Score every row without its own label; a learner may come in several strengths."""
+        ...
+
+
+def centered(scores: Array) -> Array:
+    """Take off the mean over the classes (the last axis)."""
+    out: Array = scores - scores.mean(axis=-1, keepdims=True)
+    return out
+
+
+def margin(scores: Array, weight: Array | None = None) -> float:
+    """Take the median distance of the best class from the second.
+
+    Examples
+    --------
+    >>> margin(np.array([[1.0, 0.0], [5.0, 0.0]]), np.array([1.0, 2.0]))
+    5.0
+    """
+    if scores.shape[-1] < 2 or not len(scores):
+        return 0.0
+    top = np.partition(scores, -2, axis=-1)
+    ahead = top[..., -1] - top[..., -2]
+    if weight is None:
+        return float(np.median(ahead))
+    order = np.argsort(ahead, kind="stable")
+    half = np.searchsorted(np.cumsum(weight[order]), 0.5 * weight.sum())
+    return float(ahead[order][min(int(half), len(order) - 1)])
+
+
+def within_reach(scores: Array, weight: Array | None = None) -> Array:
+    """Center; classes a thousand median margins behind the best are all equally impossible.
+
+    A value that its column never had may put a row billions of nats away, and what a search then
+    sees of the other rows is lost to rounding.
+
+    Examples
+    --------
+    >>> far = within_reach(np.array([[1.0, -1.0], [2.0, -2.0], [0.0, -1e22]]))
+    >>> far.tolist()
+    [[1.0, -1.0], [2.0, -2.0], [2000.0, -2000.0]]
+    """
+    behind = scores - scores.max(axis=-1, keepdims=True)
+    reach = FARTHEST_MARGINS * max(margin(behind, weight), 1.0)
+    return centered(scores if behind.min(initial=0.0) >= -reach else np.maximum(behind, -reach))
+
+
+def calibrated(scores: Array, said: Array, weight: Array) -> tuple[Array, float]:
+    """Temper and shift scores to what is said: P(class | x), (n, K), and the temper.
+
+    ``said`` is the likelihood of each row's label or answers, (n, K); one-hot for a label that is
+    taken as it is. The temper is that of scores brought to a root mean square of one.
+    """
+    square = float(weight @ np.mean(scores**2, axis=1)) / max(float(weight.sum()), 1e-300)
+    K, unit = scores.shape[1], max(float(np.sqrt(square)), 1e-9)
+
+    def loss(vector: Array) -> tuple[float, Array]:
+        scaled = np.exp(np.clip(vector[0], -20.0, 20.0)) * scores / unit
+        share = kernels.softmax(scaled + vector[1:])[0]
+        joint = share * said
+        chance = np.maximum(joint.sum(axis=1), 1e-300)
+        residual = (share - joint / chance[:, None]) * weight[:, None]
+        slope = np.concatenate([[float((residual * scaled).sum())], residual.sum(axis=0)])
+        value = -float(weight @ np.log(chance)) + CALIBRATION_RIDGE * float(vector @ vector)
+        return value, slope + 2.0 * CALIBRATION_RIDGE * vector
+
+    vector, _, _ = minimise(loss, np.zeros(K + 1), max_iter=60)
+    temper = float(np.exp(np.clip(vector[0], -20.0, 20.0)))
+    return kernels.softmax(temper * scores / unit + vector[1:])[0], temper

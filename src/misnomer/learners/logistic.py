@@ -1,0 +1,228 @@
+"""Logistic regression through the channel, in three strengths.
+
+    - sum_i w_i log sum_k P(y_i | k) softmax(b + phi(x_i) . V)_k + penalty / 2 |V|^2
+
+phi are the statistics, centered and scaled. The penalty is said in words: before labels are seen,
+the log-odds of a typical row have a standard deviation of one, three or ten. Few columns are
+rotated to the axes of phi'phi, where the size of each direction is known and the search needs few
+steps; sparse ones stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer import kernels
+from misnomer.learners.learner import Linear, Scored, View, centered
+from misnomer.learners.rows import Matrix, Rows
+from misnomer.solvers.conditional.features import Features, measure
+from misnomer.solvers.lbfgs import minimise
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+STRENGTHS = (1.0, 3.0, 10.0)  # prior standard deviations of a typical row's log-odds
+EMBEDDED = (0.3, 1.0)  # the same where reals are many: each says little
+TYPICAL_CURVATURE = 0.15  # p (1 - p) of a row: scales the search, not its end
+MAX_STEPS, TOLERANCE, FLAT_SLOPE = 60, 1e-5, 1e-2
+MOST_WORK = 100_000_000  # filled cells times classes: a pass of the search beyond takes too long
+MOST_SQUARED = 100  # real columns up to which their squares are features, too
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Fits the labels, not the columns: columns that repeat each other do not count twice."""
+
+    strengths: tuple[float, ...] = STRENGTHS
+    name: str = "logistic"
+
+    def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
+        """Score every row by fits without its fold, the strongest penalty first."""
+        filled = rows.statistics.nnz if sparse.issparse(rows.statistics) else rows.statistics.size
+        if filled * rows.classes > MOST_WORK:
+            return []
+        seen, at = rows.seen_through(view.channel), rows.informed
+        bases = view.bases.setdefault(self.name, {})
+        out = []
+        for strength, common in self._kinds(rows):
+            if common not in bases:
+                bases[common] = basis_of(rows, common)
+            basis = bases[common]
+            penalty = basis.size / strength**2
+            name = f"{self.name} {strength:g}{' common' if common else ''}"
+            problem = _Problem(basis, seen, rows.weight, penalty)
+            scores = np.zeros((len(rows), rows.classes))
+            for number, (fold, folds) in enumerate(rows.splits()):
+                for place, places in enumerate(folds):
+                    key, last = (name, number, place), (self.name, common, number, place)
+                    start = view.memory.get(key, view.memory.get(last))
+                    table = problem.solve(at[fold[at] != place], start)
+                    view.memory[key] = view.memory[last] = table
+                    scores[places] += basis.features[places] @ table[1:] + table[0]
+            table = problem.solve(at, view.memory.get((name, "all"), table))
+            view.memory[name, "all"] = table
+            weights, bias = basis.weights(table)
+            scores = centered(scores / len(rows.deals))
+            out.append(Scored(scores, Linear(name, weights, bias)))
+        return out
+
+    def _kinds(self, rows: Rows) -> list[tuple[float, bool]]:
+        """List strengths, and whether reals have one scale: many are an embedding, or are not."""
+        reals = sum(len(g.members) for g in rows.schema.groups if g.kind == "gaussian")
+        if reals <= MOST_SQUARED:
+            return [(strength, False) for strength in self.strengths]
+        own = [(strength, False) for strength in self.strengths[:2]]
+        return [*own, *((strength, True) for strength in EMBEDDED)]
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """The features of the rows in the terms of the search.
+
+    Attributes
+    ----------
+    features : (n, p) array or sparse array
+        Each row.
+    power : (p,) array
+        Sum of squares of each feature.
+    back : (S, p) array or sparse array
+        Weights of t(x) that each feature stands for.
+    shift : (p,) array
+        What each feature is at t(x) = 0.
+    size : float
+        The mean square of a row.
+    """
+
+    features: Matrix
+    power: Array
+    back: Matrix
+    shift: Array
+    size: float
+
+    def weights(self, table: Array) -> tuple[Array, Array]:
+        """Turn (1 + p, K) coefficients, bias first, into weights of t(x) and a bias, centered."""
+        weights = np.asarray(self.back @ table[1:]).T
+        bias = table[0] + self.shift @ table[1:]
+        return np.ascontiguousarray(weights - weights.mean(axis=0)), centered(bias)
+
+
+def basis_of(rows: Rows, common: bool = False) -> Basis:
+    """Make features: centered and scaled columns, rotated where they are dense.
+
+    ``common``: all reals have one scale, that of their mean variance.
+    """
+    found = _shrunk(rows, measure(rows.schema, [rows.batch], _alone), common)
+    stats = rows.statistics
+    if sparse.issparse(stats):
+        back = sparse.csr_array(found.change.T)
+        features = sparse.csr_array(stats @ back)
+        power = np.asarray(features.multiply(features).sum(axis=0)).ravel()
+        even = np.full(len(power), power.sum() / max(len(power), 1))
+        square = np.asarray(features.multiply(features).sum(axis=1)).ravel()
+        return Basis(features, even, back, np.zeros(len(power)), _mean(rows, square))
+    S = stats.shape[1]
+    used = np.flatnonzero(np.diff(found.change.indptr)) if S else np.zeros(0, np.intp)
+    if len(used) > len(rows):
+        phi, back, shift = _wide(found, stats, used)
+    else:
+        unit = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), (len(used), S))
+        back, shift = found.fold(unit.toarray(), np.zeros(len(used)))
+        # a sparse product: every feature is the same number, wherever its column stands
+        phi = np.asarray((sparse.csr_array(back) @ stats.T).T) + shift
+        order = _canonical(phi)
+        phi, back, shift = np.ascontiguousarray(phi[:, order]), back[order], shift[order]
+    heavy = phi * np.sqrt(rows.weight)[:, None]
+    if phi.shape[1] > phi.shape[0]:
+        size, side = np.linalg.eigh(heavy @ heavy.T)
+        kept = size > 1e-9 * max(size[-1], 1e-300)
+        axes = heavy.T @ (side[:, kept] / np.sqrt(size[kept]))
+    else:
+        size, axes = np.linalg.eigh(heavy.T @ heavy)
+        kept = size > 1e-9 * max(size[-1] if len(size) else 0.0, 1e-300)
+        axes = axes[:, kept]
+    typical = _mean(rows, np.einsum("ij,ij->i", phi, phi))
+    return Basis(phi @ axes, size[kept], back.T @ axes, shift @ axes, typical)
+
+
+def _canonical(phi: Array) -> NDArray[np.intp]:
+    """Order the columns by what they hold, wherever they stand."""
+    marks = np.random.default_rng(0).random(len(phi))
+    keys = [float((marks * column).sum()) for column in phi.T]
+    return np.argsort(keys, kind="stable")
+
+
+def _mean(rows: Rows, values: Array) -> float:
+    return float(rows.weight @ values / rows.weight.sum())
+
+
+def _wide(found: Features, stats: Array, used: NDArray[np.intp]) -> tuple[Array, Any, Array]:
+    """Make the features of more columns than rows, column by column: no square table of them."""
+    centered_by = sparse.csr_array(found.owner @ (found.owner.T @ sparse.diags_array(found.share)))
+    back = sparse.csr_array((found.change - centered_by.T)[used])
+    return np.asarray(stats @ back.T) - found.shift[used], back, -found.shift[used]
+
+
+def _shrunk(rows: Rows, found: Features, common: bool) -> Features:
+    """Leave the squares of many real columns out; let equal columns weigh as one."""
+    root = np.sqrt(rows.worth)
+    keep = root.copy()
+    for group in rows.schema.groups:
+        d = len(group.members)
+        if group.kind == "gaussian" and d > MOST_SQUARED:
+            lines = slice(group.span.start + d, group.span.start + 2 * d)
+            keep[lines.stop : group.span.stop] = 0.0
+            if common:
+                rate = found.change.diagonal()[lines]
+                spread = np.where(rate > 0, 1.0 / np.where(rate > 0, rate, 1.0), 0.0)
+                keep[lines] *= spread / max(float(np.sqrt(np.mean(spread**2))), 1e-300)
+    change = sparse.csr_array(sparse.diags_array(keep) @ found.change)
+    change.eliminate_zeros()
+    return replace(found, change=change, share=found.share * root, shift=found.shift * keep)
+
+
+def _alone(step: Any, batches: Iterable[Batch]) -> Any:
+    """Add over one batch: a fold of what is at hand."""
+    return step(next(iter(batches)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """One penalty: coefficients (1 + p, K), bias first, from some of the rows."""
+
+    basis: Basis
+    seen: Array  # (n, K) P(what is said of a row | true class)
+    weight: Array
+    penalty: float
+
+    def solve(self, use: NDArray[np.intp], start: Array | None = None) -> Array:
+        """Find the coefficients that explain the labels of the rows ``use`` best."""
+        features, weight, seen = self.basis.features[use], self.weight[use], self.seen[use]
+        pace = 1.0 / np.sqrt(TYPICAL_CURVATURE * self.basis.power + self.penalty)
+        ridge = (self.penalty * pace**2)[:, None]
+        shape = (1 + len(pace), seen.shape[1])
+
+        def loss(vector: Array) -> tuple[float, Array]:
+            table = vector.reshape(shape)
+            share = kernels.softmax(features @ (table[1:] * pace[:, None]) + table[0])[0]
+            joint = seen * share
+            chance = np.maximum(joint.sum(axis=1), 1e-300)
+            residual = (share - joint / chance[:, None]) * weight[:, None]
+            value = -float(weight @ np.log(chance)) + 0.5 * float((ridge * table[1:] ** 2).sum())
+            slope = (features.T @ residual) * pace[:, None] + ridge * table[1:]
+            return value, np.concatenate([residual.sum(axis=0), slope.ravel()])
+
+        begin = np.zeros(shape)
+        if start is not None:
+            begin = np.concatenate([start[:1], start[1:] / pace[:, None]])
+        vector, _, _ = minimise(
+            loss, begin.ravel(), max_iter=MAX_STEPS, tol=TOLERANCE, slope=FLAT_SLOPE
+        )
+        table = vector.reshape(shape).copy()
+        table[1:] *= pace[:, None]
+        return table

@@ -1,5 +1,0 @@
-"""Anything with rows and columns -> a Schema and compact blocks."""
-
-from misnomer.readers.read import read, read_like
-
-__all__ = ["read", "read_like"]

@@ -1,0 +1,94 @@
+"""Rows that are equal in every column: the cheapest errors to find are equal rows labeled apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.reports.wording import row_name, shown
+from misnomer.rows.duplicates import duplicates as equal_rows
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
+
+_MOST = 20  # groups of equal rows that are listed
+_NAMES = 8  # rows of a group that are named
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Equal rows that have different labels.
+
+    Attributes
+    ----------
+    rows : tuple of str
+        The first of them, as the user knows them.
+    more : int
+        How many others there are.
+    labels : tuple of (str, int)
+        Their labels, the most frequent first, and how often each was given.
+    """
+
+    rows: tuple[str, ...]
+    more: int
+    labels: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """How many rows repeat an earlier one, and which equal rows are labeled apart.
+
+    Attributes
+    ----------
+    repeats : int
+        Rows that are equal to an earlier one in every column but the label.
+    groups, rows, least : int
+        Groups of equal rows with different labels, the labeled rows in them, and how many of their
+        labels are wrong at least, if equal rows are of one class.
+    shown : tuple of Equal
+        The largest of these groups.
+    group : (n,) array of int
+        The number of the group of equal rows that a row is in, -1 where there is none.
+    """
+
+    repeats: int
+    groups: int
+    rows: int
+    least: int
+    shown: tuple[Equal, ...]
+    group: NDArray[np.int64] = field(compare=False, repr=False)
+
+
+def duplicates(audit: Audit) -> Duplicates | None:
+    """Find equal rows by the columns that were learned from; None where there are no columns."""
+    names = [name for name in audit.data.column_names if name in audit.fitted.families]
+    names = [name for name in names if name not in (audit.label, audit.shape.id)]
+    if not names:
+        return None
+    labels = [None if code < 0 else code for code in audit.given.tolist()]
+    equal = equal_rows(audit.data.select(names), labels)
+    place = equal.group
+    counts = _label_counts(place, audit.given, len(audit.labels))
+    apart = np.flatnonzero((counts > 0).sum(axis=1) > 1)
+    labeled = counts[apart].sum(axis=1)
+    least = int((labeled - counts[apart].max(axis=1, initial=0)).sum())
+    order = apart[np.argsort(-labeled, kind="stable")][:_MOST]
+    found = tuple(_equal(audit, np.flatnonzero(place == one), counts[one]) for one in order)
+    return Duplicates(equal.repeated, len(apart), int(labeled.sum()), least, found, place)
+
+
+def _label_counts(group: NDArray[np.int64], given: NDArray[np.int64], labels: int) -> NDArray[Any]:
+    """Count the labels of each group, (groups, L); rows of group -1 are left out."""
+    at, groups = (given >= 0) & (group >= 0), int(group.max(initial=-1)) + 1
+    flat = np.bincount(group[at] * labels + given[at], minlength=groups * labels)
+    return flat.reshape(groups, labels)
+
+
+def _equal(audit: Audit, rows: NDArray[np.intp], counts: NDArray[Any]) -> Equal:
+    order = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
+    named = tuple(row_name(audit, int(row)) for row in rows[:_NAMES])
+    labels = tuple((shown(audit.labels[k], 40), int(counts[k])) for k in order[:6])
+    return Equal(named, max(0, len(rows) - _NAMES), labels)

@@ -1,0 +1,1 @@
+"""The clean table, and other tools' files."""

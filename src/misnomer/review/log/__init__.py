@@ -1,0 +1,1 @@
+"""The decisions: an append-only log on disk."""

@@ -1,0 +1,1 @@
+"""The model, fitted anew with what was decided."""

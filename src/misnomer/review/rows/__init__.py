@@ -1,0 +1,1 @@
+"""The rows of an audit, in memory or on disk."""

@@ -1,0 +1,192 @@
+"""All rows of an audit that was made by batches: on disk, read where somebody looks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from misnomer.audit.explanation import Explanation, explained, without_itself
+from misnomer.audit.result import places
+from misnomer.classifiers.groups import codes_of
+from misnomer.estimate import Estimate
+from misnomer.head.rates import judged
+from misnomer.review.ranking import Ranking
+from misnomer.review.rows import index
+from misnomer.rows import read_like
+from misnomer.table import Batch
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
+
+Array = NDArray[np.float64]
+
+_OWN = 6  # columns of rows.parquet that are the audit's
+_GROUPS = 4  # row groups that stay in memory
+_ROWS = 1 << 16  # handed out at a time
+
+
+class LargeRows:
+    """What a review needs of an audit, for more rows than fit in memory.
+
+    Parameters
+    ----------
+    folder : Path
+        The audit's folder, with ``rows.parquet`` and the folder ``sample``.
+    sample : Audit
+        The audit of the sample: it has the model and all that is not of single rows.
+    """
+
+    sources = annotators = groups = None
+
+    def __init__(self, folder: Path, sample: Audit) -> None:
+        self.folder, self.sample = folder, sample
+        self.path = folder / "rows.parquet"
+        self.label, self.labels, self.classes = sample.label, sample.labels, sample.classes
+        self.verdict, self.fitted, self.origin = sample.verdict, sample.fitted, sample.origin
+        self.classifier, self.id = sample.classifier, sample.shape.id
+        said = json.loads((folder / "audit.json").read_text())["error_count"]
+        self.error_count = Estimate(said["value"], said["low"], said["high"], said["confidence"])
+        self.data = pa.table({})  # never all of it
+        self.metadata = pq.ParquetFile(self.path).metadata
+        names = self.metadata.schema.to_arrow_schema().names[_OWN:]
+        self.names = dict(zip(names, sample.data.column_names, strict=True))
+        trusted = self._trusted()
+        self.index = index.opened(self.path, list(self.labels), list(self.classes), trusted)
+        self.given, self.suggested = self.index.given, self.index.suggested
+        self.error_probability, self.is_label_issue = self.index.wrong, self.index.flagged
+        sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]
+        self.starts = np.cumsum([0, *sizes])
+        self._groups: OrderedDict[int, pa.Table] = OrderedDict()
+        self._lock = Lock()
+
+    def _trusted(self) -> str | None:
+        """Find the column of rows known to be right, as it is called in ``rows.parquet``."""
+        words = () if self.origin is None else self.origin.options
+        named = dict(pairwise(words)).get("--trusted")
+        return next((ours for ours, name in self.names.items() if name == named), None)
+
+    def ranking(self, version: int = 0) -> Ranking:
+        """Rank the rows as the audit has them."""
+        found: Any = self.index
+        orders = {"probability": (found.probability,), "information": (found.information,)}
+        return Ranking(
+            version, found.wrong, found.given, found.suggested, found.judged, found.flagged, orders
+        )
+
+    def fingerprint(self, sample: str) -> str:
+        """Digest how many rows of each label there are, and the rows of the sample."""
+        counts = np.zeros(len(self.labels) + 1, np.int64)
+        for at in range(0, len(self.given), 1 << 22):
+            part = np.asarray(self.given[at : at + (1 << 22)]) + 1
+            counts += np.bincount(part, minlength=len(counts))
+        said = repr((sample, counts.tolist(), list(self.names.values())))
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    def given_label(self, row: int) -> Any:
+        """Return the given label of a row; None where there is none."""
+        return self.labels[self.given[row]] if self.given[row] >= 0 else None
+
+    def row(self, at: int) -> pa.Table:
+        """Read the input's columns of one row."""
+        group = int(np.searchsorted(self.starts, at, side="right")) - 1
+        with self._lock:
+            if group not in self._groups:
+                file = pq.ParquetFile(self.path, metadata=self.metadata)
+                self._groups[group] = file.read_row_group(group, columns=list(self.names))
+            self._groups.move_to_end(group)
+            while len(self._groups) > _GROUPS:
+                self._groups.popitem(last=False)
+            found = self._groups[group]
+        return found.slice(at - int(self.starts[group]), 1).rename_columns(
+            list(self.names.values())
+        )
+
+    def parts(self, columns: list[str] | None = None) -> Iterator[tuple[int, pa.Table]]:
+        """Go through all rows, some at a time, with the place of the first of them."""
+        file = pq.ParquetFile(self.path, metadata=self.metadata)
+        start = 0
+        for batch in file.iter_batches(_ROWS, columns=columns):
+            yield start, pa.Table.from_batches([batch])
+            start += batch.num_rows
+
+    def named(self, table: pa.Table) -> pa.Table:
+        """Take the input's columns of some rows, under their own names."""
+        some = table.select([name for name in self.names if name in table.column_names])
+        return some.rename_columns([self.names[name] for name in some.column_names])
+
+    def batch(self, table: pa.Table, given: Any) -> Batch:
+        """Put some rows into the terms of the model."""
+        schema, L = self.classifier.model_.schema, len(self.labels)
+        codes = np.where(np.asarray(given) < 0, L, given).astype(np.int32)
+        blocks = read_like(table, schema) if schema.columns else ()
+        sources = self.sample.sources
+        if sources is None or sources.groups is None:
+            return Batch(blocks, codes)
+        name = sources.asked["noise_groups"]
+        group = codes_of(sources.answers.annotators.tolist(), name, table.column(name))
+        return Batch(blocks, codes, group=group)
+
+    def posterior(self, model: Any, batch: Batch) -> Array:
+        """Judge rows by a model, and where groups judge, by what their channels say beyond it."""
+        share: Array = model.posterior(batch)
+        if batch.group is None or not self.verdict.tests.get("groups_judge_rows"):
+            return share
+        at = np.flatnonzero((batch.given < len(self.labels)) & (batch.group >= 0))
+        label, matrix = batch.given[at], model.channel.matrix
+        channels: Array = self.sample.sources.channels  # type: ignore[union-attr]
+        own = channels[batch.group[at], label] / np.maximum(matrix[label], 1e-9)
+        share[at] = judged(share[at], own)
+        return share
+
+    def explain_at(self, at: int) -> Explanation:
+        """Say why the label of a row looks wrong or right, as `Audit.explain_at` does."""
+        batch, this = self.batch(self.row(at), [self.given[at]]), int(self.suggested[at])
+        model = self.classifier.model_
+        order = np.argsort(-self.posterior(model, batch)[0], kind="stable")
+        home = int(places(self.labels, self.classes)[self.given[at]]) if self.given[at] >= 0 else -1
+        other = home if home >= 0 and home != this else next(int(k) for k in order if k != this)
+        wrong = None if self.given[at] < 0 else float(self.error_probability[at])
+        label, pair = self.given_label(at), (this, other)
+        evidence = model.evidence(batch)[0]
+        if batch.group is not None and batch.group[0] >= 0 and self.given[at] >= 0:
+            channel = self.sample.sources.channels[batch.group[0]]  # type: ignore[union-attr]
+            evidence = replace(evidence, label=np.log(np.maximum(channel[self.given[at]], 1e-300)))
+        if len(self.classes) == 2 and home >= 0 and wrong is not None and 0.0 < wrong < 1.0:
+            share = np.full(2, wrong)
+            share[home] = 1.0 - wrong
+            evidence = without_itself(evidence, share)
+        return explained(evidence, at, label, self.classes, pair, wrong)
+
+    def find(self, text: str) -> int | None:
+        """Find a row by the value of its id column."""
+        ours = next((ours for ours, name in self.names.items() if name == self.id), None)
+        if ours is None:
+            return None
+        for start, table in self.parts([ours]):
+            at = pc.index(table.column(ours).cast(pa.string()), text).as_py()
+            if at >= 0:
+                return start + int(at)
+        return None
+
+    def judged_by(self, classifier: Any, ranking: Ranking) -> LargeRows:
+        """Return the same rows with another model and what it says of them."""
+        other = copy(self)
+        other.classifier = classifier
+        found: Any = ranking
+        other.error_probability, other.suggested = found.wrong, found.suggested
+        other.is_label_issue = found.flagged
+        return other

@@ -1,0 +1,208 @@
+"""Numbers and dates that are written as people write them: $1,234.50, 1.234,50 €, 01.03.2024.
+
+A column of texts is read in a form only where every cell can be, and only one way: "1,234" alone
+may be a thousand or a little more than one, and 03/01/2024 a day in March or in January. What
+stays unclear stays text, and is said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from misnomer.rows.columns.plain import MISSING, days
+
+_MONEY = "[€$£¥₹]|EUR|USD|GBP|CHF|JPY"
+_LIMIT = r"(?:[<>≤≥]=?\s*)?"
+_UNIT = rf"\s*((?:{_MONEY})|%|[A-Za-zµ°][A-Za-zµ°²³/]*\.?)?"
+_MOST_UNITS = 3  # more words behind numbers are no units
+_BLANKS = "'\u2019\u00a0\u202f "  # between thousands, in either form
+_DIGITS = {
+    "point": rf"(?:[1-9]\d{{0,2}}(?:[,{_BLANKS}]\d{{3}})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+",
+    "comma": rf"(?:[1-9]\d{{0,2}}(?:[.{_BLANKS}]\d{{3}})+|\d+)(?:,\d+)?",
+}
+_NUMBER = {
+    form: rf"^{_LIMIT}([+-]?)(?:{_MONEY})?\s*([+-]?(?:{digits})){_UNIT}$"
+    for form, digits in _DIGITS.items()
+}
+_CLOCK = r"(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?"
+_DATES = {  # the pattern, and where it has the year, the month and the day
+    "day first": (rf"^(\d{{1,2}})[/-](\d{{1,2}})[/-](\d{{4}}){_CLOCK}$", r"\3-0\2-0\1"),
+    "month first": (rf"^(\d{{1,2}})[/-](\d{{1,2}})[/-](\d{{4}}){_CLOCK}$", r"\3-0\1-0\2"),
+    "dotted": (rf"^(\d{{1,2}})\.(\d{{1,2}})\.(\d{{4}}){_CLOCK}$", r"\3-0\2-0\1"),
+    "year first": (rf"^(\d{{4}})[/.-](\d{{1,2}})[/.-](\d{{1,2}}){_CLOCK}$", r"\1-0\2-0\3"),
+}
+_ZONED = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$"
+
+#: The forms that a column of texts can have, in the order in which they are tried.
+FORMS = ("zoned", *_DATES, *_DIGITS)
+
+
+@dataclass(frozen=True)
+class Costume:
+    """What a column of texts is under its costume: its form, or why it has none.
+
+    Examples
+    --------
+    >>> costume(pa.array(["1,234.50", "7"])).form, costume(pa.array(["31/01/2024"])).form
+    ('point', 'day first')
+    >>> costume(pa.array(["03/01/2024"])).unclear
+    "'03/01/2024' may begin with the day or with the month: write 2024-03-01"
+    """
+
+    form: str = ""
+    unclear: str = ""
+    limits: str = ""  # a cell such as "<0.5", which is read as 0.5
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the texts are dates."""
+        return self.form == "zoned" or self.form in _DATES
+
+
+def costume(distinct: pa.Array) -> Costume:
+    """Find the one form in which all of these different texts can be read."""
+    cells = _observed(distinct)
+    if not len(cells) or not _could_be(cells):
+        return Costume()
+    cells = cells.take(pc.array_sort_indices(cells))  # the order must not matter
+    forms = [form for form in FORMS if _readable(cells, form)]
+    numbers = [form for form in forms if form in _DIGITS]
+    first = cells[0].as_py()
+    if {"day first", "month first"} <= {*forms}:
+        same = _readable_alike(cells, "day first", "month first")
+        why = f"{first!r} may begin with the day or with the month: write 2024-03-01"
+        return Costume("day first") if same else Costume(unclear=why)
+    if len(numbers) == 2 and not _readable_alike(cells, *numbers):
+        odd = next(cell for cell in cells.to_pylist() if "," in cell or "." in cell)
+        return Costume(unclear=f"{odd!r} may be a thousand or a part of one: write 1234 or 1.234")
+    if numbers and forms[0] in numbers:
+        return _number(cells, numbers[0])
+    return Costume(forms[0]) if forms else Costume()
+
+
+def _number(cells: pa.Array, form: str) -> Costume:
+    """Look at what stands around numbers: one unit at most, no code, something beside digits."""
+    if pc.all(pc.match_substring_regex(cells, r"^[+-]?\d+$")).as_py():
+        return Costume()  # whole numbers that came as texts are codes
+    if pc.any(pc.match_substring_regex(cells, r"^0\d")).as_py():
+        return Costume()
+    units = sorted({_unit(unit) for unit in _units(cells, form)} - {""})
+    if len(units) > _MOST_UNITS:
+        return Costume()
+    if len(units) > 1:
+        known = f"{units[0]!r} and {units[1]!r}"
+        return Costume(unclear=f"its numbers have several units ({known}): write them in one")
+    limit = cells.filter(pc.match_substring_regex(cells, "^[<>≤≥]"))
+    return Costume(form, limits=limit[0].as_py() if len(limit) else "")
+
+
+def _unit(word: str) -> str:
+    """Take "month" and "months" for one unit."""
+    return word.lower().rstrip(".").removesuffix("s") if len(word) > 2 else word.rstrip(".")
+
+
+def _units(cells: pa.Array, form: str) -> list[str]:
+    front = pc.replace_substring_regex(cells, rf"^{_LIMIT}[+-]?({_MONEY})?.*$", r"\1")
+    back = pc.replace_substring_regex(cells, _NUMBER[form], r"\3")
+    return [*pc.unique(front).to_pylist(), *pc.unique(back).to_pylist()]
+
+
+def stray_words(distinct: pa.Array, most: int = 5, least: int = 20) -> list[str]:
+    """List the few words among many numbers that keep a column from being one of numbers.
+
+    Examples
+    --------
+    >>> cells = pa.array([str(i) for i in range(30)] + ["unknown"])
+    >>> stray_words(cells), stray_words(pa.array(["1", "unknown"]))
+    (['unknown'], [])
+    """
+    cells = _observed(distinct)
+    number = pc.match_substring_regex(cells, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+    words = cells.filter(pc.invert(number))
+    few = 0 < len(words) <= most and len(cells) - len(words) >= least
+    return sorted(words.to_pylist()) if few else []
+
+
+def _observed(values: pa.Array) -> pa.Array:
+    """Trim the cells; leave out those that mean "missing"."""
+    trimmed = pc.utf8_trim_whitespace(values)
+    gaps = pc.or_(pc.is_in(trimmed, value_set=pa.array(MISSING)), pc.equal(trimmed, ""))
+    return trimmed.filter(pc.invert(pc.fill_null(gaps, True)))
+
+
+def _could_be(cells: pa.Array) -> bool:
+    """Tell by the first cells whether these could be numbers or dates at all."""
+    return all(any(letter.isdigit() for letter in cell) for cell in cells.slice(0, 20).to_pylist())
+
+
+def _readable(cells: pa.Array, form: str) -> bool:
+    try:
+        _cast(cells.slice(0, 9), form)  # most that fail, fail here
+        _cast(cells, form)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _readable_alike(cells: pa.Array, one: str, two: str) -> bool:
+    return bool(_cast(cells, one).equals(_cast(cells, two)))
+
+
+def undressed(name: str, values: pa.Array, form: str) -> pa.Array:
+    """Read texts of a form as numbers, dates as days since 1970.
+
+    Examples
+    --------
+    >>> undressed("price", pa.array(["€ 1.234,50", "?", "7,00 €"]), "comma").to_pylist()
+    [1234.5, None, 7.0]
+    """
+    trimmed = pc.utf8_trim_whitespace(values)
+    gaps = pc.or_(pc.is_in(trimmed, value_set=pa.array(MISSING)), pc.equal(trimmed, ""))
+    there = np.flatnonzero(~np.asarray(pc.fill_null(gaps, True)))
+    cells = trimmed.take(pa.array(there))
+    try:
+        numbers = _cast(cells, form)
+    except pa.ArrowInvalid:
+        odd = next(cell.as_py() for cell in cells if not _readable(pa.array([cell.as_py()]), form))
+        like = f"dates ({form})" if form in _DATES or form == "zoned" else "numbers"
+        raise ValueError(f"column {name!r} holds {odd!r}, where the model knows {like}") from None
+    out = np.full(len(values), np.nan)
+    out[there] = np.asarray(numbers, np.float64)
+    return pa.array(out, from_pandas=True)
+
+
+def _cast(cells: pa.Array, form: str) -> Any:
+    """Read cells that are all of a form; raise ArrowInvalid where one is not."""
+    if form == "zoned":
+        _check(cells, _ZONED)
+        return days(cells.cast(pa.timestamp("us", "UTC")))
+    if form in _DATES:
+        return days(_iso(cells, *_DATES[form]).cast(pa.timestamp("us")))
+    _check(cells, _NUMBER[form])
+    digits = pc.replace_substring_regex(cells, _NUMBER[form], r"\1\2")
+    groups = _BLANKS + ("," if form == "point" else ".")
+    digits = pc.replace_substring_regex(digits, f"[{groups}]", "")
+    return pc.replace_substring(digits, ",", ".").cast(pa.float64())
+
+
+def _iso(cells: pa.Array, pattern: str, order: str) -> pa.Array:
+    """Write dates as ISO does: 2024-03-01 12:30:00."""
+    _check(cells, pattern)
+    date = pc.replace_substring_regex(cells, pattern, order)
+    date = pc.replace_substring_regex(date, r"-0(\d\d)", r"-\1")
+    clock = pc.replace_substring_regex(cells, pattern, r"\4")
+    clock = pc.if_else(pc.equal(clock, ""), "0:00", clock)
+    clock = pc.replace_substring_regex(clock, r"^(\d:)", r"0\1")
+    short = pc.match_substring_regex(clock, r"^\d\d:\d\d$")
+    clock = pc.if_else(short, pc.binary_join_element_wise(clock, "00", ":"), clock)
+    return pc.binary_join_element_wise(date, clock, " ")
+
+
+def _check(cells: pa.Array, pattern: str) -> None:
+    if not pc.all(pc.match_substring_regex(cells, pattern)).as_py():
+        raise pa.ArrowInvalid("a cell is not of this form")

@@ -1,0 +1,1 @@
+"""Files of many formats, near or far, in memory or by batches."""

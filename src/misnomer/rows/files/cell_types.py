@@ -1,0 +1,193 @@
+"""What the columns of a text file are, settled by a first pass that adds up over its parts.
+
+A column is of the first kind in the order int, float, float with a comma, date, time that every
+cell can be read as. "Every" is an "and", so the kinds that remain possible can be found batch by
+batch, in any order. An empty cell is missing everywhere; "NA", "?", "null" and the like only where
+the other cells are numbers or dates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from misnomer.rows.columns.plain import MISSING
+
+HEAD = 20  # cells that tell whether a column may hold numbers at all
+_NOTHING = pa.scalar(None, pa.string())
+
+TYPES = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "comma": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.timestamp("us"),
+    "text": pa.string(),
+}
+
+# What else could be said of cells that can be read as the key, and as nothing before it.
+_IMPLIED = {
+    "int": frozenset({"int", "float", "comma"}),
+    "float": frozenset({"float", "comma"}),
+    "comma": frozenset({"comma"}),
+    "date": frozenset({"date", "time"}),
+    "time": frozenset({"time"}),
+}
+_ALL = frozenset(_IMPLIED)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column of text can still be; guesses of consecutive rows add.
+
+    Attributes
+    ----------
+    head : tuple of str or None
+        The first cells, trimmed.
+    possible : frozenset of str
+        The kinds that every cell so far can be read as.
+    numbers : int
+        Cells that are not missing under such a reading.
+    code : bool
+        Whether a whole number begins with a zero.
+    clean : bool
+        Whether no cell has white space around it.
+
+    Examples
+    --------
+    >>> one, two = guess(pa.array(["1", "NA"])), guess(pa.array(["2.5"]))
+    >>> one.kind(), two.kind(), (one + two).kind()
+    ('int', 'float', 'float')
+    """
+
+    head: tuple[str | None, ...] = ()
+    possible: frozenset[str] = _ALL
+    numbers: int = 0
+    code: bool = False
+    clean: bool = True
+
+    def __add__(self, other: Guess) -> Guess:
+        return Guess(
+            (*self.head, *other.head)[:HEAD],
+            self.possible & other.possible,
+            self.numbers + other.numbers,
+            self.code or other.code,
+            self.clean and other.clean,
+        )
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it is text, whatever comes."""
+        full = len(self.head) >= HEAD
+        return not self.possible or (full and not _plausible(self.head))
+
+    def kind(self, *, decimal_comma: bool = False) -> str:
+        """Name the kind that the column is, if no cell is to come."""
+        if not self.numbers or not _plausible(self.head):
+            return "text"
+        order = [kind for kind in _IMPLIED if kind != "comma" or decimal_comma]
+        found = next((kind for kind in order if kind in self.possible), "text")
+        return "text" if found == "int" and self.code else found
+
+
+def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
+    """Look at some cells; those of a column that is known to be text are not looked at."""
+    if sofar is not None and sofar.hopeless:
+        return Guess(possible=frozenset())
+    trimmed = pc.utf8_trim_whitespace(values)
+    clean = pc.sum(pc.binary_length(trimmed)) == pc.sum(pc.binary_length(values))
+    trimmed = pc.if_else(pc.equal(trimmed, ""), _NOTHING, trimmed)
+    head = tuple(trimmed.slice(0, HEAD).to_pylist())
+    cells = pc.drop_null(_numbers(trimmed))
+    if not len(cells):
+        return Guess(head, clean=clean)
+    if not _plausible(head) and (sofar is None or len(sofar.head) < HEAD):
+        return Guess(head, frozenset(), len(cells))
+    left = _ALL if sofar is None else sofar.possible  # what is ruled out is not tried again
+    found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and _casts(cells, kind))
+    possible: frozenset[str] = next(found, frozenset())
+    return Guess(head, possible, len(cells), "int" in possible and _has_code(cells), clean)
+
+
+def typed(values: pa.ChunkedArray, *, decimal_comma: bool = False) -> pa.ChunkedArray:
+    """Turn a column of text into whole numbers, numbers or dates, where every cell is one.
+
+    Blanks are missing. Numbers that begin with a zero, such as a postal code, stay text.
+
+    Examples
+    --------
+    >>> typed(pa.chunked_array([["1", "NA", " 3"]])).to_pylist()
+    [1, None, 3]
+    >>> typed(pa.chunked_array([["a", "NA", "007"]])).to_pylist()
+    ['a', 'NA', '007']
+    """
+    return cast_cells(values, guess(values).kind(decimal_comma=decimal_comma))
+
+
+def without_words(values: pa.Array, missing: tuple[str, ...]) -> pa.Array:
+    """Empty the cells that hold one of these words, whatever blanks are around it."""
+    if not missing or not pa.types.is_string(values.type):
+        return values
+    said = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(missing))
+    return pc.if_else(said, _NOTHING, values)
+
+
+def _has_code(cells: pa.Array) -> bool:
+    zero = cells.filter(pc.starts_with(cells, "0"))
+    return bool(len(zero) and pc.any(pc.match_substring_regex(zero, "^0[0-9]")).as_py())
+
+
+def _numbers(trimmed: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), _NOTHING, trimmed)
+
+
+def _casts(cells: pa.Array, kind: str) -> bool:
+    try:
+        _cast(cells.slice(0, 9), kind)  # most that fail, fail here
+        _cast(cells, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _cast(cells: pa.Array, kind: str) -> pa.Array:
+    if kind == "comma":
+        cells = pc.replace_substring(cells, ",", ".")
+    return cells.cast(TYPES[kind])
+
+
+def _plausible(head: tuple[str | None, ...]) -> bool:
+    some = [cell for cell in head if cell and cell not in MISSING]
+    return all(any(letter.isdigit() for letter in cell) for cell in some)
+
+
+def cast_cells(values: pa.Array, kind: str, missing: tuple[str, ...] = ()) -> pa.Array:
+    """Read cells as what the column is; blanks are missing, and what the user says is.
+
+    Examples
+    --------
+    >>> cast_cells(pa.array([" 3", "?", None]), "int").to_pylist()
+    [3, None, None]
+    """
+    if not pa.types.is_string(values.type):
+        return values if kind != "text" else _without_blanks(values, missing)
+    trimmed = pc.utf8_trim_whitespace(values)
+    blank = pc.is_in(trimmed, value_set=pa.array(["", *missing]), skip_nulls=True)
+    if kind == "text":
+        return pc.if_else(blank, _NOTHING, values)
+    return _cast(_numbers(pc.if_else(blank, _NOTHING, trimmed)), kind)
+
+
+def _without_blanks(values: pa.DictionaryArray, missing: tuple[str, ...]) -> pa.Array:
+    """Take blanks for missing; the words of a dictionary are looked at once."""
+    known = values.dictionary
+    trimmed = pc.utf8_trim_whitespace(known)
+    blank = np.asarray(pc.is_in(trimmed, value_set=pa.array(["", *missing])))
+    if not blank.any():
+        return values
+    place = pc.fill_null(values.indices, -1).to_numpy(zero_copy_only=False)
+    gone = (place < 0) | blank[place]
+    return pa.DictionaryArray.from_arrays(pa.array(place, mask=gone), known)

@@ -1,0 +1,210 @@
+"""How a file is to be read: what the user says of it, and what it shows by itself.
+
+A file says its separator in its header, or in a first line ``sep=;`` (Excel's own); lines that
+begin with # and look unlike the header are comments. What is not UTF-8 is taken for Windows-1252,
+and that is said.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO
+
+Open = Callable[[], BinaryIO]
+
+_SEPARATORS = (",", ";", "\t", "|")
+_OPTIONS = ("encoding", "sep", "header", "missing", "sheet")
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What is known of a file beside its bytes.
+
+    Attributes
+    ----------
+    encoding : str or None
+        Of its text; None is UTF-8, UTF-16 where it says so, else Windows-1252.
+    separator : str or None
+        Between cells; None follows the header.
+    header : bool
+        Whether the first line holds the names of the columns.
+    missing : tuple of str
+        Words that mean an empty cell, in every column.
+    sheet : str or None
+        Of a workbook: its name or its number, from 1.
+    skip : int
+        Lines before the header.
+    """
+
+    encoding: str | None = None
+    separator: str | None = None
+    header: bool = True
+    missing: tuple[str, ...] = ()
+    sheet: str | None = None
+    skip: int = 0
+
+
+def dialect_of(said: Mapping[str, Any] | Dialect | None) -> Dialect:
+    r"""Read what the user says: encoding, sep, header, missing, sheet.
+
+    Examples
+    --------
+    >>> dialect_of({"sep": "tab", "missing": "NA"}).separator
+    '\t'
+    """
+    if said is None or isinstance(said, Dialect):
+        return said or Dialect()
+    unknown = [name for name in said if name not in _OPTIONS]
+    if unknown:
+        known = ", ".join(_OPTIONS)
+        raise ValueError(f"of a file {known} can be said, not {unknown[0]!r}")
+    missing = said.get("missing") or ()
+    sheet = said.get("sheet")
+    return Dialect(
+        _known_encoding(said.get("encoding")),
+        _one_character(said.get("sep")),
+        bool(said.get("header", True)),
+        (missing,) if isinstance(missing, str) else tuple(missing),
+        None if sheet is None else str(sheet),
+    )
+
+
+def said_of(dialect: Dialect) -> dict[str, Any]:
+    """Write a dialect as a user would say it.
+
+    Examples
+    --------
+    >>> said_of(dialect_of({"sep": ";", "header": False}))
+    {'sep': ';', 'header': False}
+    """
+    said: dict[str, Any] = {"encoding": dialect.encoding, "sep": dialect.separator}
+    said |= {"header": None if dialect.header else False, "missing": list(dialect.missing) or None}
+    said["sheet"] = dialect.sheet
+    return {name: value for name, value in said.items() if value is not None}
+
+
+class DescribedPath(str):
+    """A path that knows how its file is to be read.
+
+    Examples
+    --------
+    >>> path = DescribedPath("old.csv", Dialect("cp1252"))
+    >>> path, path.dialect.encoding
+    ('old.csv', 'cp1252')
+    """
+
+    dialect: Dialect
+
+    def __new__(cls, path: Any, dialect: Dialect) -> DescribedPath:
+        """Take down what is known of the file."""
+        made = super().__new__(cls, path)
+        made.dialect = dialect
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DescribedPath, (str(self), self.dialect)
+
+
+def known_of(path: Any) -> Dialect:
+    """Say what is known of the file that a path names."""
+    found: Dialect = getattr(path, "dialect", Dialect())
+    return found
+
+
+def by_name(dialect: Dialect, name: str) -> Dialect:
+    """Take the ending of a file for a word about its separator."""
+    tab = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+    return replace(dialect, separator="\t") if tab and dialect.separator is None else dialect
+
+
+def _known_encoding(name: Any) -> str | None:
+    if name is None:
+        return None
+    try:
+        b"a".decode(name, "replace")  # of texts, that is: there are others, which unpack
+        return codecs.lookup(name).name
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(
+            f"there is no encoding {name!r}; most files are utf-8, cp1252 or utf-16"
+        ) from None
+
+
+def _one_character(said: Any) -> str | None:
+    if said is None:
+        return None
+    mark = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}.get(said, said)
+    if not isinstance(mark, str) or len(mark) != 1 or mark in '"\n\r' or not mark.isascii():
+        raise ValueError(f"a separator is one character, or tab, not {said!r}")
+    return mark
+
+
+def looked_at(dialect: Dialect, head: bytes, name: str) -> Dialect:
+    """Complete a dialect by the first bytes of a file, in UTF-8."""
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    lines = text.splitlines()
+    if lines and len(lines[0]) == 5 and lines[0].lower().startswith("sep="):
+        mark = dialect.separator or lines[0][4]
+        return replace(dialect, separator=mark, skip=_filled(lines, 1))
+    skip = _filled(lines, 0, comments=True)
+    header = lines[skip] if skip < len(lines) else ""
+    mark = dialect.separator or _separator(header)
+    # A header may begin with #, too: then it has as many cells as what follows.
+    while skip and lines[skip - 1].strip().count(mark) == header.count(mark) > 0:
+        skip -= 1
+    if skip == len(lines):
+        skip = _filled(lines, 0)
+    return replace(dialect, separator=mark, skip=skip)
+
+
+def _filled(lines: list[str], start: int, *, comments: bool = False) -> int:
+    """Find the first line from some place on that holds something, or something but a comment."""
+    while start < len(lines) and (
+        not lines[start].strip(" \t\ufeff") or (comments and lines[start].startswith("#"))
+    ):
+        start += 1
+    return start
+
+
+def _separator(line: str) -> str:
+    """Choose the separator that a line uses most."""
+    return max(_SEPARATORS, key=line.count)
+
+
+def in_utf8(opened: Open, encoding: str | None, head: bytes) -> Open:
+    """Recode a file on the way, where it is not UTF-8 already."""
+    if encoding is None and head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    if encoding is None or encoding in ("utf-8", "ascii"):
+        return opened
+    return lambda: io.BufferedReader(_Recoded(opened(), encoding), _BLOCK)
+
+
+class _Recoded(io.RawIOBase):
+    """Bytes of one encoding, read as UTF-8."""
+
+    def __init__(self, source: BinaryIO, encoding: str) -> None:
+        self._source, self._encoding = source, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            block = self._source.read(_BLOCK)
+            self._ready = self._decoder.decode(block, final=not block).encode()
+            if not block:
+                break
+        part = self._ready[: len(buffer)]
+        self._ready = self._ready[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()

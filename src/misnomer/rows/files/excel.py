@@ -1,0 +1,164 @@
+"""Workbooks (.xlsx) <-> Arrow tables, through openpyxl: ``pip install 'misnomer[excel]'``."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from misnomer.rows.files.cell_types import typed
+from misnomer.rows.files.dialect import Dialect
+from misnomer.rows.files.lines import with_lines
+from misnomer.rows.frames import from_objects
+
+MOST_ROWS = 1_048_575  # of a sheet, beside its header
+_MOST_BYTES = 4 * 10**9  # that a workbook may unpack to
+_ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"}
+
+
+def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
+    """Read a sheet: the one that was asked for, else the first that holds something.
+
+    Its first line that holds something has the names of the columns; lines and columns without any
+    cell are left out.
+    """
+    dialect = dialect or Dialect()
+    book = _opened(path)
+    try:
+        name, cells = _sheet(book, str(path), dialect.sheet)
+    finally:
+        book.close()
+    gaps = {"", *_ERRORS, *dialect.missing}
+    cells = [[None if _is_gap(cell, gaps) else cell for cell in line] for line in cells]
+    lines = [i for i, line in enumerate(cells, start=1) if any(cell is not None for cell in line)]
+    cells = [cells[i - 1] for i in lines]
+    where = f"{path}, sheet {name!r}"
+    if not cells:
+        raise ValueError(f"{where}: the sheet is empty")
+    columns = list(zip_longest(*cells))
+    columns = [column for column in columns if any(cell is not None for cell in column)]
+    names = _names([column[0] for column in columns], where, dialect.header)
+    first = int(dialect.header)
+    if len(cells) == first:
+        raise ValueError(f"{where}: the sheet has a header but no rows")
+    parts = [_column(one, column[first:]) for one, column in zip(names, columns, strict=True)]
+    return with_lines(pa.table(parts, names=names), lines[first:])
+
+
+def _opened(path: str | Path) -> Any:
+    openpyxl = _openpyxl()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            size = sum(part.file_size for part in packed.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        size = 0  # whoever reads it says what is wrong with it
+    if size > _MOST_BYTES:
+        raise ValueError(f"{path}: the workbook unpacks to {size / 1e9:.0f} GB: save it as CSV")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of formats and extensions that hold no cell
+            return openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:
+        why = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise ValueError(f"{path}: this is no workbook, or a damaged one ({why})") from None
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl  # type: ignore[import-untyped]
+    except ImportError:
+        raise ValueError(
+            "workbooks need openpyxl: pip install 'misnomer[excel]', or save the sheet as CSV"
+        ) from None
+    return openpyxl
+
+
+def _sheet(book: Any, path: str, wanted: str | None) -> tuple[str, list[list[Any]]]:
+    """Find the sheet, and read its cells; which of several was read is said."""
+    names = [sheet.title for sheet in book.worksheets]
+    if wanted is not None:
+        if wanted not in names and wanted.isdigit() and 1 <= int(wanted) <= len(names):
+            wanted = names[int(wanted) - 1]
+        if wanted not in names:
+            known = ", ".join(map(repr, names))
+            raise ValueError(f"{path}: there is no sheet {wanted!r}; there are {known}")
+        return wanted, _cells(book[wanted])
+    for name in names:
+        cells = _cells(book[name])
+        if any(cell is not None for line in cells for cell in line):
+            others = ", ".join(repr(other) for other in names if other != name)
+            if others:
+                warnings.warn(
+                    f"{path}: sheet {name!r} was read; say the sheet if it is {others}",
+                    stacklevel=2,
+                )
+            return name, cells
+    raise ValueError(f"{path}: the workbook is empty")
+
+
+def _cells(sheet: Any) -> list[list[Any]]:
+    return [list(line) for line in sheet.iter_rows(values_only=True)]
+
+
+def _is_gap(cell: Any, gaps: set[str]) -> bool:
+    return cell is None or (isinstance(cell, str) and cell.strip() in gaps)
+
+
+def _names(cells: list[Any], where: str, header: bool) -> list[str]:
+    if not header:
+        return [f"column {place}" for place in range(1, len(cells) + 1)]
+    names = [
+        f"column {place}" if cell is None else str(cell).strip()
+        for place, cell in enumerate(cells, start=1)
+    ]
+    twice = next((one for i, one in enumerate(names) if one in names[:i]), None)
+    if twice is not None:
+        raise ValueError(f"{where}: column {twice!r} occurs twice: give each column its own name")
+    return names
+
+
+def _column(name: str, cells: tuple[Any, ...]) -> Any:
+    """Read a column; what is text throughout may hold numbers, as in a CSV."""
+    values = np.empty(len(cells), dtype=object)
+    values[:] = cells
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if len(kinds) > 1 and not kinds <= {int, float}:  # dates among words, and the like
+        values = np.array([None if cell is None else str(cell) for cell in cells], dtype=object)
+    column = from_objects(name, values)
+    return typed(pa.chunked_array([column])) if pa.types.is_string(column.type) else column
+
+
+def write_workbook(table: pa.Table, path: str | Path) -> None:
+    """Write a table as a sheet; texts stay texts, whatever they begin with."""
+    if len(table) > MOST_ROWS:
+        raise ValueError(f"a sheet holds {MOST_ROWS:,} rows, not {len(table):,}: write a .csv")
+    openpyxl = _openpyxl()
+    from openpyxl.cell import WriteOnlyCell  # type: ignore[import-untyped]
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("misnomer")
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value if isinstance(value, int | float | bool) or value is None else str(value)
+        made = WriteOnlyCell(sheet, value=_without_control(value))
+        made.data_type = "s"  # never a formula
+        return made
+
+    sheet.append([cell(str(name)) for name in table.column_names])
+    for batch in table.to_batches(max_chunksize=1000):
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            sheet.append([cell(value) for value in row])
+    book.save(path)
+
+
+def _without_control(text: str) -> str:
+    """Leave out what no sheet can hold: control characters, and more than 32,767 letters."""
+    return "".join(letter for letter in text if letter >= " " or letter in "\t\n\r")[:32_767]

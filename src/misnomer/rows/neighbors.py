@@ -1,0 +1,160 @@
+"""Rows that nearly equal another one, and rows that are unlike all others: by comparing all pairs.
+
+That costs the square of the rows, so it is done up to some thousand of them, and not beyond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
+
+MOST_ROWS, MOST_STEPS = 5_000, 1e9  # rows, and rows x rows x columns, that are compared
+NEAR_REAL = 0.01  # of a column's standard deviation
+NEAR_TEXT = 0.9  # cosine of two texts, seldom words weighing more
+_NEIGHBOR = 5  # an outlier is far from this neighbor, whatever stands next to it
+_FENCE, _LEAST_SPREAD = 3.0, 0.1  # Tukey's outer fence; spread, as a share of the distance
+_PIECE = 256  # rows compared with all others at once
+
+Array = NDArray[np.float64]
+Pairs = Callable[[slice], tuple[Array, NDArray[np.bool_]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Unusual:
+    """What comparing all pairs of rows tells.
+
+    Attributes
+    ----------
+    near_duplicate : (n,) array of int
+        The first other row that a row equals or nearly equals; -1 where there is none.
+    outlier : (n,) array of bool
+        Rows that are far from all others: beyond the outer fence of the distances to the fifth
+        neighbor.
+    """
+
+    near_duplicate: NDArray[np.int64]
+    outlier: NDArray[np.bool_]
+
+
+def unusual(blocks: Sequence[Block]) -> Unusual | None:
+    """Compare all pairs of rows; None where there are too many, or no columns.
+
+    Two rows are nearly equal where their categories and flags are the same, each number is within
+    a hundredth of its column's standard deviation, and texts share nine words in ten.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(50, 3))
+    >>> x[7], x[9] = x[3] + 1e-4, 40.0
+    >>> found = unusual([Reals(x, np.zeros(3))])
+    >>> found.near_duplicate[[3, 4, 7]].tolist(), np.flatnonzero(found.outlier).tolist()
+    ([7, -1, 3], [9])
+    """
+    n = blocks[0].rows if blocks else 0
+    steps = n * n * sum(_dense_width(block) for block in blocks)
+    if n <= _NEIGHBOR or n > MOST_ROWS or steps > MOST_STEPS:
+        return None
+    pairs = [_compared(block) for block in blocks]
+    twin, far = np.full(n, -1, np.int64), np.empty(n)
+    for start in range(0, n, _PIECE):
+        piece = slice(start, min(start + _PIECE, n))
+        parts = [compare(piece) for compare in pairs]
+        distance = np.sum([part[0] for part in parts], axis=0)
+        near = np.logical_and.reduce([part[1] for part in parts])
+        own = np.arange(piece.stop - start), np.arange(start, piece.stop)
+        near[own], distance[own] = False, np.inf
+        twin[piece] = np.where(near.any(axis=1), near.argmax(axis=1), -1)
+        far[piece] = np.sqrt(np.partition(distance, _NEIGHBOR - 1, axis=1)[:, _NEIGHBOR - 1])
+    return Unusual(twin, _beyond_fence(far))
+
+
+def _dense_width(block: Block) -> int:
+    """Columns that cost a step for every pair; of words only those that two rows share do."""
+    if isinstance(block, Words):
+        return 10
+    if isinstance(block, Reals):
+        return block.values.shape[1]
+    return block.columns if isinstance(block, Flags) else block.codes.shape[1]
+
+
+def _beyond_fence(far: Array) -> NDArray[np.bool_]:
+    low, high = np.quantile(far, [0.25, 0.75])
+    fence = high + _FENCE * max(high - low, _LEAST_SPREAD * high)
+    beyond: NDArray[np.bool_] = far > fence
+    return beyond
+
+
+def _compared(block: Block) -> Pairs:
+    """Choose how columns of a kind are compared: squared distances, and which pairs are near."""
+    if isinstance(block, Codes):
+        return _categories(block.codes)
+    if isinstance(block, Flags):
+        return _categories(_flags(block))
+    return _texts(block.matrix) if isinstance(block, Words) else _reals(block.values)
+
+
+def _categories(codes: NDArray[np.integer]) -> Pairs:
+    """Count the columns that differ; a missing cell is a value of its own."""
+
+    def compare(piece: slice) -> tuple[Array, NDArray[np.bool_]]:
+        differ = np.zeros((piece.stop - piece.start, len(codes)))
+        for column in codes.T:
+            differ += column[piece, None] != column[None, :]
+        return differ, differ == 0
+
+    return compare
+
+
+def _flags(block: Flags) -> NDArray[np.integer]:
+    on = np.unpackbits(block.bits, axis=1, count=block.columns, bitorder="little")
+    if block.observed is None:
+        return on
+    seen = np.unpackbits(block.observed, axis=1, count=block.columns, bitorder="little")
+    return np.where(seen == 1, on, np.uint8(2))
+
+
+def _reals(values: NDArray[np.floating]) -> Pairs:
+    """Take half the squared distance in standard deviations: about one for two rows by chance."""
+    x = np.asarray(values, np.float64)
+    gaps = np.isnan(x)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.sqrt(np.nan_to_num(np.nanvar(np.where(gaps.all(axis=0), 0.0, x), axis=0)))
+    x = np.where(gaps, np.nan, x / np.where(spread > 0, spread, 1.0))
+
+    def compare(piece: slice) -> tuple[Array, NDArray[np.bool_]]:
+        total = np.zeros((piece.stop - piece.start, len(x)))
+        near = np.ones(total.shape, bool)
+        for column, gap in zip(x.T, gaps.T, strict=True):
+            apart = np.abs(column[piece, None] - column[None, :])
+            one, both = gap[piece, None] ^ gap[None, :], gap[piece, None] & gap[None, :]
+            apart = np.where(both, 0.0, np.where(one, 1.0, apart))
+            near &= apart <= NEAR_REAL
+            total += apart * apart / 2
+        return total, near
+
+    return compare
+
+
+def _texts(counts: sparse.csr_array) -> Pairs:
+    """Take one minus the cosine, words of many rows weighing less; two empty texts are equal."""
+    n = counts.shape[0]
+    rows_with = np.bincount(counts.indices, minlength=counts.shape[1])
+    seldom = np.log((1 + n) / (1 + rows_with)) + 1
+    weighted = sparse.csr_array(counts.multiply(seldom[None, :]), dtype=np.float64)
+    length = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    scale = sparse.dia_array((1 / np.where(length > 0, length, 1.0)[None, :], [0]), shape=(n, n))
+    unit = sparse.csr_array(scale @ weighted)
+    empty = length == 0
+
+    def compare(piece: slice) -> tuple[Array, NDArray[np.bool_]]:
+        cosine = (unit[piece] @ unit.T).toarray()
+        cosine[empty[piece, None] & empty[None, :]] = 1.0
+        return np.maximum(1 - cosine, 0.0), cosine >= NEAR_TEXT
+
+    return compare

@@ -1,0 +1,125 @@
+"""An aspect model of rows and classes: every cell of a row may come from another class.
+
+    P(class z, row i, cell w) = P(z) P(i | z) P(w | z)
+
+Cells are the words of a text, the values of categories and flags. EM shares each cell out,
+``P(z | i, w) ~ P(z, i) P(w | z)``, and adds up: P(z, i) over the cells of a row, P(w | z) over the
+rows. It starts at the given labels, which a row then leaves as far as its cells speak for another
+class; the shares P(z | i) that are reached weigh the rows of a naive Bayes classifier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from misnomer.channel import Channel
+from misnomer.families import Gaussian
+from misnomer.kernels.reference import statistic
+from misnomer.model import Model, weights_of
+from misnomer.solvers.features import features
+from misnomer.solvers.task import Fit, Task
+from misnomer.table import Batch, Schema
+
+Array = NDArray[np.float64]
+
+_LEAST = 1e-12  # a share that rounds to nothing must not divide by zero
+
+
+def aspect(task: Task, trust: float = 0.8) -> Fit:
+    """Share rows out over the classes by the aspect model, then count by these shares.
+
+    Parameters
+    ----------
+    task : Task
+        Rows of categories, flags, counts or texts; ``max_iter`` passes are made.
+    trust : float
+        P(true = given) at the start.
+    """
+    _check(task.schema, trust)
+    found = features(task.schema, task.whole.sums[0], task.whole.rows)
+    cells = sparse.csr_array(sparse.vstack([_statistics(b) @ found.of for b in task.batches]))
+    given = np.concatenate([batch.given for batch in task.batches])
+    weight = np.concatenate(
+        [np.ones(len(b)) if b.weight is None else b.weight for b in task.batches]
+    )
+    start = _start(given, task.channel, trust)
+    shares = share_out(sparse.csr_array(cells * weight[:, None]), start, task.max_iter)
+    return _counted(task, shares, given, weight)
+
+
+def share_out(cells: sparse.csr_array, shares: Array, passes: int) -> Array:
+    """Climb from the first shares P(z | row), (n, K), and return the last.
+
+    Examples
+    --------
+    >>> cells = sparse.csr_array([[4.0, 0.0], [3.0, 0.0], [0.0, 5.0], [4.0, 0.0]])
+    >>> first = np.array([[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])  # the last is wrong
+    >>> share_out(cells, first, 20).round(1).argmax(axis=1).tolist()
+    [0, 0, 1, 0]
+    """
+    mass = np.asarray(cells.sum(axis=1)).ravel()[:, None]
+    joint = shares * np.maximum(mass, _LEAST)  # P(z, i), up to a constant
+    profile = _normal(np.asarray(cells.T @ shares))  # P(w | z), (f, K)
+    row = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+    for _ in range(passes):
+        total = np.einsum("ek,ek->e", joint[row], profile[cells.indices])
+        ratio = cells.copy()
+        ratio.data = cells.data / np.maximum(total, _LEAST)
+        joint, profile = (
+            joint * np.asarray(ratio @ profile),
+            _normal(profile * np.asarray(ratio.T @ joint)),
+        )
+    return joint / np.maximum(joint.sum(axis=1, keepdims=True), _LEAST)
+
+
+def _normal(profile: Array) -> Array:
+    profile = profile + 1.0 / max(len(profile), 1)  # one virtual cell for each class
+    return profile / profile.sum(axis=0)
+
+
+def _start(given: NDArray[np.int32], channel: Channel, trust: float) -> Array:
+    """Trust each label so far; a missing one says nothing, (n, K)."""
+    K = channel.n_classes
+    table = np.full((channel.n_labels + 1 + K, K), (1 - trust) / max(K - 1, 1))
+    table[np.arange(K), np.arange(K)] = trust
+    table[channel.n_labels] = 1.0 / K
+    table[channel.n_labels + 1 :] = np.eye(K)  # trusted rows
+    return table[given]
+
+
+def _counted(task: Task, shares: Array, given: NDArray[np.int32], weight: Array) -> Fit:
+    mass = shares * weight[:, None]
+    t = sparse.vstack([_statistics(batch) for batch in task.batches])
+    sums = np.asarray((t.T @ mass).T)
+    seen = given < task.channel.n_labels
+    joint = np.zeros((task.channel.n_labels, shares.shape[1]))
+    np.add.at(joint, given[seen], mass[seen])
+    matrix = (joint + _LEAST) / (joint + _LEAST).sum(axis=0)
+    prior = mass.sum(axis=0) + task.smoothing.classes
+    virtual = task.smoothing.virtual(task.schema, task.whole, prior[None, :] / prior.sum())
+    channel = replace(task.channel, matrix=matrix)
+    model = Model(prior / prior.sum(), channel, weights_of(task.schema, sums, virtual), task.schema)
+    objective = task.fold(model.expect, task.batches).loglik
+    details = {"virtual": virtual, "shares": shares}
+    return Fit(model, objective, (objective,) * task.max_iter, details=details)
+
+
+def _statistics(batch: Batch) -> sparse.csr_array:
+    return sparse.csr_array(
+        sparse.hstack([sparse.csr_array(statistic(block)) for block in batch.blocks])
+    )
+
+
+def _check(schema: Schema, trust: float) -> None:
+    if not 0.0 < trust < 1.0:
+        raise ValueError(f"trust must lie between 0 and 1, not {trust}: a share of 0 stays 0")
+    for group in schema.groups:
+        if isinstance(group.family, Gaussian):
+            name = schema.columns[group.members[0]].name
+            raise ValueError(
+                f"column {name!r} holds reals, which have no cells to share out; cut them into bins"
+            )

@@ -1,0 +1,1 @@
+"""The likelihood of the given labels through the channel: linear or layered scores."""

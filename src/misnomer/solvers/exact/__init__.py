@@ -1,0 +1,1 @@
+"""Symbols counted under doubtful labels: Dirichlet evidence and probabilities of error, exactly."""

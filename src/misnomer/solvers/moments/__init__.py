@@ -1,0 +1,1 @@
+"""Closed forms from means and products of columns, and the algebra of two mixtures."""

@@ -1,0 +1,1 @@
+"""Variational Bayes: a distribution over the parameters in place of one value."""

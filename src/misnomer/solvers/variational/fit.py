@@ -1,0 +1,198 @@
+"""Variational Bayes: EM that keeps a distribution over the parameters instead of one value.
+
+Priors are Dirichlet: the virtual examples for columns, two rows per class for the class prior
+(with one, a class of few rows is emptied too easily: factorized posteriors are too sure), two
+rows on the diagonal of the channel and one off it (Beta(1, 2) for a flip rate). With
+``E log p`` in place of ``log p``, the pass over the rows is that of EM, and
+
+    ELBO = sum_i log sum_z exp(E log P(z, x_i, y_i)) - KL(posterior || prior)
+
+Real columns keep point estimates of mean and variance (the M-step of EM): a plug-in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma
+
+from misnomer import kernels
+from misnomer.channel import Channel
+from misnomer.families import Bernoulli, Categorical, Gaussian
+from misnomer.families.family import log
+from misnomer.model import Model, weights_of
+from misnomer.solvers.counts import from_counts
+from misnomer.solvers.em import climb
+from misnomer.solvers.starts import random_start
+from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.variational.average import average, averages, upright_chance
+from misnomer.solvers.variational.dirichlet import (
+    LEAST,
+    channel_divergence,
+    divergence,
+    expected_channel,
+    log_mean,
+    prior_counts,
+)
+from misnomer.solvers.variational.starts import closed_forms, one_class
+from misnomer.stats import Stats
+from misnomer.table import Batch, Group
+
+Array = NDArray[np.float64]
+
+_RATES = (0.1, 0.3)  # error rates of the starts
+_CLASSES = 2.0  # virtual rows of each class, where the smoothing names none
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """A distribution over models, by the sums it has seen; answers what `climb` asks a model."""
+
+    model: Model  # its posterior mean, and the schema
+    virtual: Array  # (K, S) Dirichlet prior of the columns
+    counts: Array  # (L, K) Dirichlet prior of the channel
+    stats: Stats
+    classes: float
+
+    @property
+    def joint(self) -> Array:
+        """Dirichlet posterior of the channel, (L, K)."""
+        return self.stats.joint[: self.model.channel.n_labels] + self.counts
+
+    def expect(self, batch: Batch) -> Stats:
+        """Share the rows out by ``exp(E log P(z, x, y))`` and add up."""
+        channel = self.model.channel
+        K = channel.n_classes
+        prior = log_mean(self.stats.mass + self.classes)
+        rows = [expected_channel(channel, self.joint), np.zeros((1, K)), log(np.eye(K))]
+        table = np.concatenate(rows) + prior
+        weights = self.model.schema.each(self._weights)
+        return Stats(*kernels.expect(batch.blocks, weights, table, batch.given, batch.weight))
+
+    def _weights(self, group: Group) -> Array:
+        sums, virtual = self.stats.sums[:, group.span], self.virtual[:, group.span]
+        if isinstance(group.family, Gaussian):
+            return group.family.weights(sums, virtual)
+        total = sums + virtual
+        if isinstance(group.family, Bernoulli):
+            seen, on = np.split(total, 2, axis=1)
+            off = digamma(np.maximum(seen - on, LEAST)) - digamma(seen)
+            return np.concatenate([off, digamma(on) - digamma(seen) - off], axis=1)
+        return digamma(total) - digamma(_by_column(group, total))
+
+    def log_prior(self, virtual: Array, classes: float = 0.0) -> float:
+        """Minus the divergence of the posterior from the prior: what the ELBO subtracts."""
+        mass = self.stats.mass + self.classes
+        total = divergence(mass[None, :], np.full((1, len(mass)), self.classes))
+        total += channel_divergence(self.model.channel, self.joint, self.counts)
+        for group in self.model.schema.groups:
+            total += self._divergence(group)
+        return -total
+
+    def _divergence(self, group: Group) -> float:
+        prior = self.virtual[:, group.span]
+        if isinstance(group.family, Gaussian):
+            return -group.family.log_prior(self.model.weights[:, group.span], prior)
+        after = self.stats.sums[:, group.span] + prior
+        if isinstance(group.family, Bernoulli):
+            return divergence(_sides(after), _sides(prior))
+        if isinstance(group.family, Categorical):
+            family = group.family
+            return sum(
+                divergence(after[:, a : a + size], prior[:, a : a + size])
+                for a, size in zip(family.starts, family.sizes, strict=True)
+            )
+        return divergence(after, prior)
+
+    def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> Belief:
+        """Take over new sums."""
+        mass = stats.mass + self.classes
+        joint = stats.joint[: self.model.channel.n_labels]
+        model = replace(
+            self.model,
+            prior=mass / mass.sum(),
+            channel=replace(self.model.channel, counts=self.counts).refit(joint),
+            weights=weights_of(self.model.schema, stats.sums, self.virtual),
+        )
+        return replace(self, model=model, stats=stats)
+
+
+def variational(task: Task) -> Fit:
+    """Climb the ELBO from every start; predict with posterior means.
+
+    The best end is kept; of two classes that only their labels name, the average of all ends.
+    """
+    fits = [_climb(task, model, virtual) for model, virtual in _starts(task)]
+    best = max(fits, key=lambda fit: fit.objective)
+    belief = cast(Belief, best.model)
+    if averages(task.channel, belief.stats):
+        ends = [(fit.objective, cast(Belief, fit.model)) for fit in fits]
+        known = [(bound, end.stats, upright_chance(end.joint)) for bound, end in ends]
+        belief = belief.maximise(average(known), belief.virtual)
+    details = {"virtual": belief.virtual, "elbos": np.array([fit.objective for fit in fits])}
+    model = replace(belief.model, channel=replace(belief.model.channel, counts=task.channel.counts))
+    return replace(best, model=model, details=details)
+
+
+def _climb(task: Task, start: Model, virtual: Array) -> Fit:
+    virtual = _positive(task, virtual)
+    classes = task.smoothing.classes or _CLASSES
+    seen = task.fold(start.expect, task.batches)
+    empty = Belief(start, virtual, prior_counts(start.channel), seen, classes)
+    belief = empty.maximise(seen, virtual)
+    return climb(task, cast(Model, belief), virtual)  # a Belief answers like a Model
+
+
+def _positive(task: Task, virtual: Array) -> Array:
+    def floored(group: Group) -> Array:
+        part = virtual[:, group.span]
+        if isinstance(group.family, Gaussian):
+            return part
+        if isinstance(group.family, Bernoulli):
+            off, on = np.split(np.maximum(_sides(part), LEAST).reshape(-1, 2), 2, axis=1)
+            shape = (len(part), group.family.columns)
+            off, on = off.reshape(shape), on.reshape(shape)
+            return np.concatenate([off + on, on], axis=1)
+        return np.maximum(part, LEAST)
+
+    return task.schema.each(floored)
+
+
+def _starts(task: Task) -> list[tuple[Model, Array]]:
+    """Naive Bayes seen through two error rates, what two classes allow, random rows."""
+    found: list[tuple[Model, Array]] = []
+    channel = task.channel
+    if channel.n_labels and task.by_label.rows > 0:
+        for one in _seen_through(channel):
+            found.append(from_counts(task.schema, task.by_label, one, task.smoothing))
+        if channel.matrix.shape == (2, 2) and channel.free.all():
+            found += closed_forms(task) + one_class(task)
+    rng = np.random.default_rng(task.seed)
+    while len(found) < task.n_init:
+        found.append(random_start(task, rng))
+    return found
+
+
+def _seen_through(channel: Channel) -> list[Channel]:
+    L, K = channel.matrix.shape
+    if L != K or K < 2 or not channel.free.any():
+        return [channel]
+    bare = replace(channel, counts=np.zeros((L, K)))
+    off = [rate / (K - 1) for rate in _RATES]
+    through = [bare.refit(np.eye(K) * (1 - K * share) + share) for share in off]
+    return [replace(one, counts=channel.counts) for one in through]
+
+
+def _sides(sums: Array) -> Array:
+    """Turn ``[seen, on]`` into one row ``(off, on)`` per class and column."""
+    seen, on = np.split(sums, 2, axis=1)
+    return np.stack([np.maximum(seen - on, LEAST), on], axis=-1).reshape(-1, 2)
+
+
+def _by_column(group: Group, total: Array) -> Array:
+    if not isinstance(group.family, Categorical):
+        return np.broadcast_to(total.sum(axis=1, keepdims=True), total.shape)
+    return np.add.reduceat(total, group.family.starts, axis=1)[:, group.family.owner]

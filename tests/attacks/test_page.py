@@ -1,0 +1,160 @@
+"""The page among other programs of the same machine, and folders that may only be read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import threading
+import webbrowser
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from misnomer.audit import audit
+from misnomer.cli.reviewing import _announced
+from misnomer.review.export import formats, table
+from misnomer.review.log.decisions import Decisions
+from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.server.connections import Patient
+from misnomer.review.server.guard import Guard
+from misnomer.review.session import FILE
+from tests.audited import pets
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    place = tmp_path_factory.mktemp("page") / "audit"
+    audit(pets(), label="pet").save(place)
+    return place
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    shutil.copytree(made, tmp_path / "audit")
+    return tmp_path / "audit"
+
+
+async def hello(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"hello"})
+
+
+OTHERS = [
+    "",
+    'username-localhost-8888="2|1:0|10:1|23:username-localhost-8888|44:a=="; ',
+    "a b=c; ",
+    "misnomer_7=theirs; ",
+    'x="unclosed; ',
+    "{}=[]; =; ;; ",
+]
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("behind", [False, True])
+def test_cookies_of_other_programs_lock_nobody_out(others, behind):
+    guard = Guard(hello, host="127.0.0.1", port=7, token="t")
+    ours = f"misnomer_7={guard.session}"
+    said = f"{ours}; {others}" if behind else others + ours
+    assert status(guard, said) == 200
+    assert status(guard, others) == 403
+
+
+def status(guard, cookie):
+    found = []
+
+    async def send(message):
+        found.append(message.get("status"))
+
+    headers = [(b"host", b"127.0.0.1:7"), (b"cookie", cookie.encode())]
+    scope = {"type": "http", "method": "GET", "path": "/api/about", "query_string": b""}
+    asyncio.run(guard({**scope, "headers": headers}, None, send))
+    return found[0]
+
+
+def test_the_token_is_in_no_list_of_programs(monkeypatch, capsys):
+    opened, done = [], threading.Event()
+    monkeypatch.setattr(webbrowser, "open", lambda page: (opened.append(page), done.set()))
+    with _announced("http://127.0.0.1:7/?token=secret", browser=True):
+        assert done.wait(20)
+        page = opened[0].removeprefix("file://")
+        assert "secret" not in opened[0] and "secret" in Path(page).read_text()
+        assert os.stat(page).st_mode & 0o077 == 0
+    assert not os.path.exists(page) and "token=secret" in capsys.readouterr().out
+
+
+@pytest.fixture
+def port():
+    """A server that waits a moment only."""
+    place = socket.create_server(("127.0.0.1", 0))
+    kind = type("Hasty", (Patient,), {"silence": 0.3})
+    config = uvicorn.Config(hello, http=kind, lifespan="off", log_level="critical")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
+    thread.start()
+    yield place.getsockname()[1]
+    server.should_exit = True
+    thread.join(30)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HT", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"]
+)
+def test_connections_that_say_nothing_are_closed(port, said):
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+        line.sendall(said)
+        while line.recv(1000):
+            pass  # closed, or the test would wait for ever
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+        line.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert b"hello" in line.recv(1000) + line.recv(1000)
+
+
+def task(row, label):
+    said = [{"result": [{"value": {"choices": [label]}}]}]
+    return {"data": {"misnomer_row": row}, "annotations": said}
+
+
+def test_an_import_is_all_or_nothing(folder, tmp_path, monkeypatch):
+    found = reviewed_audit(folder)
+    names = list(map(str, found.classes))
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps([task(row, names[0]) for row in range(5)]))
+    real, count = Decisions._insert, 0
+
+    def full(self, **said):
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise OSError(28, "No space left on device")
+        real(self, **said)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Decisions, "_insert", full)
+        with pytest.raises(OSError):
+            formats.run(found, folder, file)
+    kept = Decisions(folder / FILE, fingerprint(found))
+    assert kept.entries() == ()
+    kept.close()
+    assert formats.run(found, folder, file).startswith("took over 5 of 5")
+    assert formats.run(found, folder, file).startswith("took over 0 of 5")
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_an_audit_that_may_only_be_read_can_be_exported(folder, tmp_path, monkeypatch, decided):
+    found = reviewed_audit(folder)
+    if decided:
+        file = tmp_path / "tasks.json"
+        file.write_text(json.dumps([task(row, str(found.classes[0])) for row in range(5)]))
+        formats.run(found, folder, file)
+    before = sorted(path.name for path in folder.iterdir())
+    allowed = os.access
+    monkeypatch.setattr(
+        os, "access", lambda p, how: allowed(p, how) and not str(p).startswith(str(folder))
+    )
+    said = table.run(found, folder, tmp_path / "clean.csv")
+    assert ("5 rows decided" in said) == decided
+    assert sorted(path.name for path in folder.iterdir()) == before

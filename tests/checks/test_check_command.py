@@ -1,0 +1,164 @@
+"""``misnomer check``: a sheet, the terminal, the page, and the audit that knows them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from misnomer import load_audit
+from misnomer.audit.check_files import CheckFolder
+from misnomer.cli import app
+from misnomer.review.server.checks import checking
+from tests.audited import pets
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """Audit 240 pets of which the first 20 are mislabeled, once."""
+    folder = tmp_path_factory.mktemp("checks")
+    frame = pets()
+    frame.to_csv(folder / "pets.csv", index=False)
+    done = run("audit", folder / "pets.csv", "--label", "pet", "--out", folder / "audit", "-q")
+    assert done.exit_code == 0, done.output
+    given = frame["pet"].tolist()
+    other = {"cat": "dog", "dog": "cat"}
+    return folder, [other[one] if i < 20 else one for i, one in enumerate(given)]
+
+
+@pytest.fixture
+def place(audited, tmp_path):
+    import shutil
+
+    folder, true = audited
+    shutil.copytree(folder / "audit", tmp_path / "audit")
+    return tmp_path / "audit", folder / "pets.csv", true
+
+
+def filled(path, true, answered=10**6):
+    with path.open(encoding="utf-8") as stream:
+        lines = list(csv.DictReader(stream))
+    for at, line in enumerate(lines):
+        if at < answered:
+            line["true_label"] = true[int(line["row"])]
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    return lines
+
+
+def test_a_sheet_goes_out_and_comes_back(place, tmp_path):
+    folder, data, true = place
+    sheet = tmp_path / "sheet.csv"
+    done = run("check", folder, "--rows", 40, "--seed", 1, "--sheet", sheet)
+    assert done.exit_code == 0 and "40 rows are in" in done.output
+    lines = filled(sheet, true)
+    assert "pet" not in lines[0] and not any(
+        "label" in name for name in lines[0] if name != "true_label"
+    )
+    done = run("check", folder, "--answers", sheet)
+    assert done.exit_code == 0 and "of 40 checked rows are wrong" in done.output
+    assert "answered as drawn" in done.output
+    found = load_audit(folder)
+    assert found.verdict.level == "checked" and 20 / 240 in found.error_rate
+    page = (folder / "report.html").read_text("utf-8")
+    assert "Share of wrong labels, checked" in page and "What the checked rows say" in page
+    told = json.loads((folder / "audit.json").read_text("utf-8"))
+    assert told["checks"]["counts"]["counted"] == 40 and told["verdict"]["level"] == "checked"
+    again = run("audit", data, "--label", "pet", "--out", folder, "--force")
+    assert again.exit_code == 0 and "holds whatever the noise" in again.output
+    assert "of 40 wrong" in again.output
+
+
+def test_the_report_says_assumed_before_anybody_checked(place):
+    folder, _, _ = place
+    page = (folder / "report.html").read_text("utf-8")
+    assert "Share of wrong labels, assumed" in page and "✓ Verdict" not in page
+    assert "cannot be seen" in page.replace("\n", " ")
+
+
+def test_part_of_a_sheet_runs_and_more_can_be_drawn(place, tmp_path):
+    folder, _, true = place
+    sheet = tmp_path / "sheet.csv"
+    run("check", folder, "--rows", 30, "--seed", 1, "--sheet", sheet)
+    filled(sheet, true, answered=12)
+    done = run("check", folder, "--answers", sheet)
+    assert "of 12 checked rows" in done.output and "holds whenever you stop" in done.output
+    run("check", folder, "--rows", 10, "--seed", 2, "--sheet", sheet)
+    assert len(filled(sheet, true)) == 28
+    done = run("check", folder, "--answers", sheet)
+    assert "of 40 checked rows" in done.output and "holds whenever you stop" in done.output
+
+
+def test_what_cannot_be_said_costs_and_the_cost_is_said(place, tmp_path):
+    folder, _, true = place
+    sheet = tmp_path / "sheet.csv"
+    run("check", folder, "--rows", 30, "--seed", 1, "--sheet", sheet)
+    blank = ["cannot say" if i % 2 else one for i, one in enumerate(true)]
+    filled(sheet, blank)
+    done = run("check", folder, "--answers", sheet)
+    assert "nobody could say widen it: without them it would be" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--rows", 500], "500 rows are wanted, but only 240 labeled rows are left"),
+        ([], "no rows were drawn yet"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(place, words, sentence):
+    folder, _, _ = place
+    done = run("check", folder, *words)
+    assert done.exit_code != 0 and sentence in done.output + str(done.stderr)
+
+
+def test_an_answer_is_there_after_a_crash(place):
+    folder, _, _ = place
+    room = CheckFolder(folder)
+    room.draw(5, 0)
+    first = room.open_rows()[0]
+    room.answer(first, "cat")
+    with (room.room / "answers.jsonl").open("a") as stream:
+        stream.write('{"row": 3, "true_l')  # killed while it wrote
+    assert CheckFolder(folder).answers() == {first: "cat"}
+    room.answer(first, None)
+    assert first in room.open_rows()
+
+
+def test_the_page_asks_blind_and_writes_every_answer_down(place):
+    folder, _, true = place
+    room = CheckFolder(folder)
+    room.draw(6, 0)
+    app_ = checking(room, host="127.0.0.1", port=80, token="key")
+    client = TestClient(app_, base_url="http://127.0.0.1:80", headers={"host": "127.0.0.1:80"})
+    assert client.get("/api/next").status_code == 403
+    assert client.get("/?token=key").status_code == 200
+    shown = client.get("/api/next").json()
+    assert shown["total"] == 6 and shown["classes"] == ["cat", "dog"]
+    assert "pet" not in dict(shown["cells"]) and "error_probability" not in str(shown)
+    origin = {"origin": "http://127.0.0.1:80"}
+    for _ in range(5):
+        place_ = ["cat", "dog"].index(true[shown["row"]])
+        said = {"row": shown["row"], "class": place_}
+        shown = client.post("/api/answer", json=said, headers=origin).json()
+    undone = client.post("/api/undo", json={}, headers=origin).json()
+    assert undone["done"] == 4
+    said = {"row": undone["row"], "unsure": True}
+    shown = client.post("/api/answer", json=said, headers=origin).json()
+    said = {"row": shown["row"], "new": "fox"}
+    last = client.post("/api/answer", json=said, headers=origin).json()
+    assert last["row"] is None and "fox" in last["classes"]
+    assert {*room.answers().values()} >= {"cannot say", "fox"}
+    words = client.get("/api/result").json()["words"]
+    assert "of 6 checked rows are wrong" in words
+    wrong = client.post("/api/answer", json={"row": 10**6, "class": 0}, headers=origin)
+    assert wrong.status_code == 422 and "was not drawn" in wrong.json()["trouble"]

@@ -1,0 +1,149 @@
+"""The objective of the head: its gradient, its channel, and the typical rate."""
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, dirichlet_multinomial
+
+from misnomer.head.objective import (
+    BELIEFS,
+    RATE_ROWS,
+    RATES,
+    Problem,
+    Typical,
+    belief_cost,
+    typical_rate,
+)
+from misnomer.kernels.blocks import Reals
+from misnomer.learners.learner import Linear, Scored
+from misnomer.learners.rows import Rows
+from misnomer.smoothing import Smoothing
+from misnomer.table import Batch, Column, Schema
+
+KINDS = ["labels", "some labels", "known classes", "weights", "all of it"]
+
+
+def problem(kind, n=60, J=3, K=3):
+    rng = np.random.default_rng(KINDS.index(kind))
+    label, known, weight = rng.integers(K, size=n), np.full(n, -1), np.ones(n)
+    if kind in ("some labels", "all of it"):
+        label[:15] = -1
+    if kind in ("known classes", "all of it"):
+        known[10:30] = rng.integers(K, size=20)
+    if kind in ("weights", "all of it"):
+        weight = rng.uniform(0.2, 3.0, n)
+    batch = Batch((Reals(np.zeros((n, 1)), np.zeros(1)),), np.zeros(n, np.int32))
+    schema = Schema((Column("a", "gaussian"),))
+    rows = Rows(schema, batch, label, known, weight, K, (), Smoothing())
+    none = Linear("none", np.zeros((K, 3)), np.zeros(K))
+    scored = [Scored(rng.normal(size=(n, K)) * (1 + j), none) for j in range(J)]
+    return Problem(rows, scored, rng.dirichlet(np.full(K, 5.0)), 1), rng
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_is_that_of_the_value(kind):
+    found, rng = problem(kind)
+    typical = Typical(0.15, 30.0)
+    vector = found.write(np.eye(3) * 0.6 + 0.4 / 3) + 0.3 * rng.normal(size=1 + 3 + 3 + 9)
+    _, gradient = found(vector, typical)
+    assert np.abs(gradient).min() > 1e-6
+    step = 1e-5
+    for i in range(len(vector)):
+        way = np.zeros(len(vector))
+        way[i] = step
+        slope = (found(vector + way, typical)[0] - found(vector - way, typical)[0]) / (2 * step)
+        assert gradient[i] == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+def test_value_is_the_log_posterior_written_out():
+    found, rng = problem("all of it")
+    typical, rows = Typical(0.1, 20.0), found.rows
+    vector = found.write(np.eye(3) * 0.7 + 0.1) + 0.2 * rng.normal(size=16)
+    point = found.read(vector)
+    wanted, mean, total = 0.0, np.zeros(3), 0.0
+    for i in range(len(rows)):
+        y, z, w = rows.label[i], rows.known[i], rows.weight[i]
+        if y < 0 and z < 0:
+            continue
+        pairs = zip(point.shares / found.units, found.scored, strict=True)
+        mixed = sum(factor * one.scores[i] for factor, one in pairs)
+        q = np.exp(point.temper * (mixed + point.shift))
+        q /= q.sum()
+        mean, total = mean + w * q, total + w
+        seen = point.channel[y] if y >= 0 else np.ones(3)
+        wanted -= w * np.log(seen @ q if z < 0 else seen[z] * q[z])
+    away = (point.log_temper - found.mean_log_temper) / BELIEFS.temper_spread
+    wanted -= BELIEFS.anchor_rows * found.anchor @ np.log(mean / total)
+    wanted += away**2 / 2 + (point.shift**2).sum() / 2 / BELIEFS.shift_spread**2
+    wanted -= BELIEFS.share_count * np.log(point.shares).sum()
+    wanted -= (20.0 * np.where(np.eye(3) > 0, 0.9, 0.05) * np.log(point.channel)).sum()
+    assert found(vector, typical)[0] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_weights_are_rows_and_units_too():
+    found, rng = problem("labels")
+    twice = Problem(
+        found.rows.take(np.repeat(np.arange(60), 2)),
+        [Scored(np.repeat(one.scores, 2, axis=0), one.scorer) for one in found.scored],
+        found.anchor,
+        1,
+    )
+    object.__setattr__(found.rows, "weight", np.full(60, 2.0))
+    np.testing.assert_allclose(found.units, twice.units, rtol=1e-12)
+    vector = found.write(np.eye(3) * 0.7 + 0.1) + 0.2 * rng.normal(size=16)
+    one, two = found(vector, Typical()), twice(vector, Typical())
+    assert one[0] == pytest.approx(two[0], rel=1e-12)
+    np.testing.assert_allclose(one[1], two[1], atol=1e-9)
+
+
+def test_columns_of_the_channel_sum_to_one_wherever_the_search_is():
+    found, rng = problem("labels")
+    for _ in range(5):
+        point = found.read(rng.normal(size=16) * 20)
+        np.testing.assert_allclose(point.channel.sum(axis=0), 1.0, rtol=1e-12)
+        assert point.shares.sum() == pytest.approx(1.0)
+
+
+def test_what_is_written_is_read_back():
+    found, rng = problem("labels")
+    channel = rng.dirichlet(np.full(3, 2.0), 3).T
+    point = found.read(found.write(channel, found.read(rng.normal(size=16) * 0.3)))
+    np.testing.assert_allclose(point.channel, channel, atol=1e-12)
+    again = found.read(found.write(point.channel, point))
+    np.testing.assert_allclose(again.shares, point.shares, atol=1e-12)
+    assert again.log_temper == point.log_temper
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.25])
+def test_typical_rate_is_the_most_likely_one(rate):
+    rng = np.random.default_rng(int(100 * rate))
+    channel = np.where(np.eye(4) > 0, 1 - rate, rate / 3)
+    joint = np.stack([rng.multinomial(400, column) for column in channel.T], axis=1)
+
+    def chance(one):
+        columns = zip(joint.T, one.counts(4, 4).T, strict=True)
+        own = sum(dirichlet_multinomial.logpmf(x, alpha, 400) for x, alpha in columns)
+        return own + BELIEFS.rate_count * np.log1p(-one.rate)
+
+    every = [Typical(r, rows) for rows in RATE_ROWS for r in RATES]
+    best = max(every, key=chance)
+    assert typical_rate(joint.astype(float)) == best
+    assert abs(best.rate - rate) <= 0.05
+
+
+def test_classes_alike_ask_for_many_virtual_rows():
+    alike = np.array([[900.0, 100.0], [100.0, 900.0]])
+    unlike = np.array([[990.0, 300.0], [10.0, 700.0]])
+    assert typical_rate(alike).rows > typical_rate(unlike).rows
+
+
+def test_cost_of_a_belief_makes_its_density_sum_to_one():
+    """With two labels, a column of the channel is Beta: known numbers of scipy."""
+    one = Typical(0.2, 20.0)
+    cost = belief_cost(one, 2) + BELIEFS.rate_count * np.log1p(-0.2)
+    joint = np.array([[18.0, 3.0], [2.0, 27.0]])
+    wanted = betabinom.logpmf(2, 20, 4, 16) + betabinom.logpmf(3, 30, 4, 16)
+    from scipy.special import comb, gammaln
+
+    counts = joint + one.counts(2, 2)
+    found = gammaln(counts).sum() - gammaln(counts.sum(axis=0)).sum() - cost
+    assert found + np.log(comb(20, 2) * comb(30, 3)) == pytest.approx(wanted, rel=1e-9)

@@ -1,0 +1,91 @@
+"""Where errors strike: planted margin, column and group noise is found, and none where none is."""
+
+import numpy as np
+import pytest
+
+from misnomer.head.rates import Labeled, choose_strata, error_rates, fitted, strata_of_groups
+from misnomer.kernels.blocks import Codes
+from misnomer.table import Batch, Column, Schema
+
+SEEDS = range(12)
+SCHEMA = Schema(tuple(Column(f"c{j}", "categorical", tuple("abcd")) for j in range(6)))
+
+
+def drawn(kind, seed, n=800, K=3):
+    """Draw what the head says of rows, and labels that err by margin, column, group or alike."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, K)) * 3
+    share = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    z = (rng.random((n, 1)) > share.cumsum(axis=1)).sum(axis=1)
+    codes = rng.integers(4, size=(n, 6)).astype(np.uint8)
+    group = rng.integers(5, size=n)
+    top = np.sort(logits, axis=1)
+    rate = {
+        "margin": np.where(top[:, -1] - top[:, -2] < 2.0, 0.45, 0.02),
+        "column": np.where(codes[:, 2] == 1, 0.5, 0.05),
+        "group": np.where(group == 3, 0.5, 0.05),
+        "none": np.full(n, 0.15),
+    }[kind]
+    label = np.where(rng.random(n) < rate, (z + rng.integers(1, K, n)) % K, z)
+    channel = np.where(np.eye(K) > 0, 1 - rate.mean(), rate.mean() / (K - 1))
+    rows = Labeled(share, label, np.ones(n), rng.integers(5, size=n), channel)
+    batch = Batch((Codes(codes, (4,) * 6),), label.astype(np.int32))
+    return rows, batch, logits, group
+
+
+def chosen(kind):
+    names = []
+    for seed in SEEDS:
+        rows, batch, logits, _ = drawn(kind, seed)
+        strata = choose_strata(SCHEMA, batch, rows, logits, np.arange(len(batch)))
+        names.append(None if strata is None else strata.name)
+    return names
+
+
+def test_a_spoiled_column_is_found():
+    assert chosen("column").count("c2") == len(SEEDS)
+
+
+def test_noise_at_the_margin_is_found():
+    names = chosen("margin")
+    print(names)
+    assert names.count("margin") >= 0.75 * len(SEEDS)
+    assert set(names) <= {"margin", None}
+
+
+def test_nothing_is_found_where_errors_strike_anywhere():
+    assert chosen("none").count(None) >= len(SEEDS) - 1
+
+
+@pytest.mark.parametrize("kind", ["group", "none"])
+def test_groups_judge_where_they_differ(kind):
+    judged = 0
+    for seed in SEEDS:
+        rows, _, _, group = drawn(kind, seed)
+        strata = strata_of_groups(rows, group, 5)
+        judged += strata.judges
+        if kind == "group":
+            rates = error_rates(strata, rows.share.mean(axis=0))[:5]
+            assert rates[3] > 2 * np.delete(rates, 3).max()  # held to the others by virtual rows
+    assert judged == len(SEEDS) if kind == "group" else judged <= 1
+
+
+def test_strata_of_weights_are_strata_of_rows_twice():
+    rows, batch, logits, _ = drawn("column", 0)
+    twice = np.repeat(np.arange(len(batch)), 2)
+    longer = rows.take(twice)
+    weighed = Labeled(rows.share, rows.label, np.full(len(batch), 2.0), rows.fold, rows.channel)
+    one = choose_strata(SCHEMA, batch, weighed, logits, np.arange(len(batch)))
+    two = choose_strata(SCHEMA, batch.take(twice), longer, logits[twice], np.arange(len(twice)))
+    assert one.name == two.name == "c2"
+    assert one.gain == pytest.approx(two.gain, rel=1e-9)
+    assert one.errors == pytest.approx(two.errors, rel=1e-9)
+    np.testing.assert_allclose(one.channels, two.channels, atol=1e-12)
+
+
+def test_channels_sum_to_one_and_an_empty_stratum_keeps_the_common_one():
+    rows, _, _, group = drawn("group", 1)
+    channels, ratio = fitted(rows, np.where(group == 4, 0, group), 5, own_shares=True)
+    np.testing.assert_allclose(channels.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(channels[4], rows.channel, rtol=1e-12)
+    np.testing.assert_allclose(ratio[4], 1.0, rtol=1e-12)

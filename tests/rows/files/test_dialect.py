@@ -1,0 +1,206 @@
+"""Files as doctors have them: old encodings, odd separators, comments, workbooks, JSON arrays."""
+
+import datetime
+import json
+import pickle
+import warnings
+
+import openpyxl
+import pyarrow as pa
+import pytest
+
+from misnomer import audit
+from misnomer.rows.files.dialect import DescribedPath, Dialect, dialect_of
+from misnomer.rows.files.excel import read_workbook, write_workbook
+from misnomer.rows.files.tables import read_table
+from misnomer.rows.parts import decoded_table
+from misnomer.rows.scan import scan
+
+WANT = {"größe": [1, 2, None], "ort": ["Köln", "Bâle", "x, y"]}
+CSV = 'größe,ort\n1,Köln\n2,Bâle\n,"x, y"\n'
+
+
+def both(path, dialect=None):
+    """Read a file at once and by batches: they must agree."""
+    table = read_table(path, dialect=dialect)
+    found = scan(path, dialect=dialect)
+    parts = pa.concat_tables(map(decoded_table, found.batches(found.names)))
+    assert parts.to_pydict() == table.to_pydict()
+    return table
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (CSV.encode(), {}),
+        (CSV.encode("utf-16"), {}),
+        (CSV.encode("utf-16-le"), {"encoding": "utf-16-le"}),
+        (CSV.encode("cp1252"), {"encoding": "cp1252"}),
+        (CSV.encode("mac-roman"), {"encoding": "mac-roman"}),
+        (("sep=,\n" + CSV).encode(), {}),
+        (("\ufeffsep=,\r\n" + CSV).encode(), {}),
+        (("# from the ward, 2024\n# second\n" + CSV).encode(), {}),
+        (CSV.replace('"', "").replace(",", "|").replace("x|", "x,").encode(), {}),
+        (CSV.replace(",", "~").replace("x~", "x,").encode(), {"sep": "~"}),
+        (CSV.replace("\n,", "\nunknown,").encode(), {"missing": "unknown"}),
+    ],
+)
+def test_text_of_any_dialect(tmp_path, data, said):
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    assert both(path, dialect_of(said)).to_pydict() == WANT
+
+
+def test_a_guessed_encoding_is_said(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes(CSV.encode("cp1252"))
+    with pytest.warns(UserWarning, match=r"old.csv: .*read as Windows-1252"):
+        assert both(path).to_pydict() == WANT
+
+
+def test_without_a_header(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1,a\n2,b\n")
+    table = both(path, Dialect(header=False))
+    assert table.to_pydict() == {"column 1": [1, 2], "column 2": ["a", "b"]}
+    path.write_text("1,a\n2\n")
+    with pytest.raises(ValueError, match="line 2 has 1 cells, but the first line has 2"):
+        read_table(path, dialect=Dialect(header=False))
+
+
+def test_a_header_may_begin_with_a_hash(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("#id,x\n1,a\n")
+    assert both(path).column_names == ["#id", "x"]
+
+
+def test_lines_are_counted_as_editors_do(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("# a comment\nx,y\n1,2\n3\n")
+    with pytest.raises(ValueError, match="line 4 has 1 cells"):
+        read_table(path)
+
+
+def test_missing_words_are_missing_everywhere(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("word,number\nn.d.,1\na, n.d.\nb,3\n")
+    table = both(path, dialect_of({"missing": ["n.d.", "b"]}))
+    assert table.to_pydict() == {"word": [None, "a", None], "number": [1, None, 3]}
+
+
+def test_a_path_keeps_what_is_said_of_it():
+    path = DescribedPath("t.csv", Dialect("cp1252"))
+    assert pickle.loads(pickle.dumps(path)).dialect == path.dialect
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"encoding": "klingon"}, "there is no encoding 'klingon'"),
+        ({"encoding": "bz2_codec"}, "there is no encoding 'bz2_codec'"),
+        ({"sep": "--"}, "a separator is one character"),
+        ({"delimiter": ";"}, "encoding, sep, header, missing, sheet can be said"),
+    ],
+)
+def test_what_cannot_be_said(said, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        dialect_of(said)
+
+
+def test_arrays_of_json(tmp_path):
+    rows = [{"age": 3, "word": "a"}, {"age": None, "word": "b", "more": [1.0, 2.0]}]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(rows))
+    want = {"age": [3, None], "word": ["a", "b"], "more": [None, [1.0, 2.0]]}
+    assert both(path).to_pydict() == want
+
+
+def book(path, **sheets):
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, lines in sheets.items():
+        sheet = made.create_sheet(name)
+        for line in lines:
+            sheet.append(line)
+    made.save(path)
+    return path
+
+
+class TestWorkbooks:
+    LINES = (
+        ["id", "größe", "when", "ok", "note", "mixed"],
+        [1, 1.5, datetime.datetime(2024, 3, 1), True, "a", 1],
+        [None, None, None, None, None, None],
+        [2, 2, None, False, "#N/A", "x"],
+    )
+
+    def test_cells_keep_their_types(self, tmp_path):
+        table = both(book(tmp_path / "t.xlsx", data=self.LINES))
+        assert table.to_pydict() == {
+            "id": [1, 2],
+            "größe": [1.5, 2.0],
+            "when": [datetime.datetime(2024, 3, 1), None],
+            "ok": [True, False],
+            "note": ["a", None],
+            "mixed": ["1", "x"],
+        }
+
+    def test_which_sheet(self, tmp_path):
+        path = book(tmp_path / "t.xlsx", empty=[], a=[["x"], [1]], b=[["x"], [2]])
+        with pytest.warns(UserWarning, match="sheet 'a' was read; say the sheet if it is"):
+            assert both(path).to_pydict() == {"x": [1]}
+        for sheet in ("b", 3):
+            assert both(path, dialect_of({"sheet": sheet})).to_pydict() == {"x": [2]}
+        with pytest.raises(ValueError, match="no sheet 'c'; there are 'empty', 'a', 'b'"):
+            read_table(path, dialect=Dialect(sheet="c"))
+        with pytest.raises(ValueError, match="the sheet is empty"):
+            read_table(path, dialect=Dialect(sheet="empty"))
+
+    def test_texts_are_read_as_in_a_csv(self, tmp_path):
+        path = book(tmp_path / "t.xlsx", a=[["x", "y"], ["1", "unknown"], ["2", "3"]])
+        want = {"x": [1, 2], "y": [None, 3]}
+        assert both(path, Dialect(missing=("unknown",))).to_pydict() == want
+
+    def test_written_and_read_again(self, tmp_path):
+        table = pa.table({"a": ["=1+1", "ü\x01", None], "b": [1.5, None, 2.0], "c": [1, 2, 3]})
+        write_workbook(table, tmp_path / "t.xlsx")
+        want = table.set_column(0, "a", pa.array(["=1+1", "ü", None]))
+        assert read_workbook(tmp_path / "t.xlsx").to_pydict() == want.to_pydict()
+
+    def test_names_twice_and_nothing_below(self, tmp_path):
+        with pytest.raises(ValueError, match="column 'x' occurs twice"):
+            read_table(book(tmp_path / "t.xlsx", a=[["x", "x"], [1, 2]]))
+        with pytest.raises(ValueError, match="a header but no rows"):
+            read_table(book(tmp_path / "t.xlsx", a=[["x", "y"]]))
+
+
+def test_an_audit_of_what_was_said(tmp_path):
+    lines = [f"{'sick' if i % 2 else ' Well '};{i % 2 * 7 + i % 3},5;{i}" for i in range(40)]
+    lines += ["NA;3,5;41", "?;1,5;42", "well;1,5;43"]
+    path = tmp_path / "t.txt"
+    path.write_bytes("\n".join(lines).encode("cp1252"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = audit(path, "column 1", reading={"header": False}, ignore_case=True)
+    assert "1 label is 'NA': it is taken for a missing label" in found.warnings
+    assert "1 label is '?': it is taken for a missing label" in {str(w.message) for w in caught}
+    assert found.labels == ("sick", "well")
+    assert found.fitted.labeled == 41
+    assert found.origin.options[-2:] == ("--no-header", "--ignore-case")
+    streamed = audit(path, "column 1", reading={"header": False}, ignore_case=True, memory="1GB")
+    assert streamed.labels == found.labels
+    assert streamed.fitted.labeled == 41
+    with pytest.raises(ValueError, match="the rows are no file"):
+        audit([[1.0]], [1], reading={"sep": ";"})
+
+
+def test_a_column_on_another_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["note"])
+    book.active.append(["hello"])
+    other = book.create_sheet("Data")
+    for row in (["x", "label"], [1, "a"], [2, "b"]):
+        other.append(row)
+    book.save(tmp_path / "two.xlsx")
+    with pytest.raises(ValueError, match=r"no column 'label'.*say the sheet if it is 'Data'"):
+        audit(tmp_path / "two.xlsx", label="label")

@@ -1,0 +1,60 @@
+"""misnomer predict: empty cells say nothing, unseen categories are said, files are files."""
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from misnomer import NoisyLabelNB
+from misnomer.channel import identity
+from misnomer.cli import app
+from misnomer.model import Model
+from misnomer.rows import read
+from misnomer.store import save_model
+from misnomer.table import Batch
+
+
+@pytest.fixture
+def model(tmp_path):
+    city = ["Bonn", "Köln"] * 20
+    age = [30 + i % 7 for i in range(40)]
+    rows = pd.DataFrame({"city": city, "age": age})
+    classifier = NoisyLabelNB(channel="identity").fit(rows, ["a", "b", "b", "b"] * 10)
+    return save_model(classifier, tmp_path / "model.safetensors")
+
+
+def predicted(model, text, *options):
+    file = model.with_name("new.csv")
+    file.write_text(text, encoding="utf-8")
+    return CliRunner().invoke(app, ["predict", str(model), str(file), *options])
+
+
+def test_unseen_categories_and_empty_rows_are_said(model):
+    result = predicted(model, "city,age\nUlm,31\nBonn,31\nHof,\n,\n")
+    assert result.exit_code == 0
+    assert "2 cells hold a category that the model has not seen (such as 'Ulm', 'Hof')" in (
+        result.output
+    )
+    assert "2 rows hold no value that the model knows" in result.output
+    assert "note" not in predicted(model, "city,age\nBonn,31\n").output
+
+
+def test_a_workbook_is_a_workbook(model):
+    out = model.with_name("p.xlsx")
+    assert predicted(model, "city,age\nBonn,31\n", "--out", str(out)).exit_code == 0
+    lines = list(openpyxl.load_workbook(out).active.iter_rows(values_only=True))
+    assert lines[0] == ("city", "age", "predicted_class", "probability")
+    assert lines[1][:2] == ("Bonn", 31)
+
+
+def test_an_empty_row_has_the_shares_whatever_the_bias():
+    X = np.array([[np.nan, np.nan], [1.5, np.nan], [0.2, 0.3]])
+    schema, blocks = read(X)
+    weights = np.random.default_rng(0).normal(size=(2, schema.statistics))
+    biased = Model(np.array([0.6, 0.4]), identity(2), weights, schema, np.array([0.0, 1.5]))
+    batch = Batch(blocks, np.full(3, 2, np.int32))
+    np.testing.assert_allclose(biased.posterior(batch)[0], [0.6, 0.4])
+    assert abs(biased.posterior(batch)[1] - [0.6, 0.4]).max() > 0.01
+    totals = [one.total for one in biased.evidence(batch)]
+    np.testing.assert_allclose(totals, biased.log_joint(batch))

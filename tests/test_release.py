@@ -1,0 +1,46 @@
+"""What a release needs: one version everywhere, links that an index page can follow."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from misnomer.version import __version__
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_one_version() -> None:
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_index_page_has_absolute_links_only() -> None:
+    hook = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert all((ROOT / link).exists() for link in links if "://" not in link)
+    for one in hook["substitutions"]:
+        text = re.sub(one["pattern"], one["replacement"], text)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert links and all(link.startswith("https://") for link in links)
+
+
+def test_every_dependency_of_use_has_a_lower_bound_that_make_lowest_tries() -> None:
+    spec = spec_from_file_location("lowest", ROOT / ".ci" / "lowest.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    tried = {re.split("[=[]", one)[0]: one for one in module.lowest(PROJECT["project"])}
+    used = [re.split("[>[]", one)[0] for one in PROJECT["project"]["dependencies"]]
+    assert {*used, "openpyxl", "starlette", "uvicorn", "dask", "fsspec", "pandas"} <= {*tried}
+    assert all(re.search(r"==[\d.]+$", one) for one in tried.values())
+
+
+def test_there_are_addresses_and_pip_comes_first() -> None:
+    assert {"Homepage", "Documentation", "Source", "Issues"} <= set(PROJECT["project"]["urls"])
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme.index("pip install misnomer") < readme.index("make ")
