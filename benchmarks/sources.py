@@ -25,10 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import sources_batches, sources_tables
 from benchmarks.sources_crowds import A, K, Kept, cleanlab, crowd, listed, peers
 from benchmarks.trust_tasks import DATA
-from misnomer.classifiers.crowd import CrowdNB
-from misnomer.solvers.sources import SourcesTask, learn_sources, step
-from misnomer.solvers.sources_answers import evidence, first_shares
-from misnomer.sources import from_long
+from misnomer.answers import from_long
+from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
+from misnomer.solvers.annotators.passes import evidence, first_shares
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "annotators.md"
 OURS, ALONE = "misnomer, with columns", "misnomer, answers only"

@@ -11,10 +11,8 @@ from misnomer.version import __version__ as __version__
 if TYPE_CHECKING:
     from misnomer.audit import Audit, load_audit
     from misnomer.channel import Channel
+    from misnomer.classifiers.annotators.crowd import CrowdNB
     from misnomer.classifiers.base import NoisyLabelNB
-    from misnomer.classifiers.combined_bayes import BestQuantizer, CombinedBayesTest
-    from misnomer.classifiers.crowd import CrowdNB
-    from misnomer.classifiers.networks import NAL, NLNN
     from misnomer.classifiers.noisy import NoisyLabelClassifier
     from misnomer.classifiers.papers import (
         INB,
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
         accuracy_against_m,
         text_classifier,
     )
+    from misnomer.classifiers.papers.combined_bayes import BestQuantizer, CombinedBayesTest
+    from misnomer.classifiers.papers.networks import NAL, NLNN
     from misnomer.classifiers.positive_unlabeled import PUClassifier
     from misnomer.estimate import Estimate
     from misnomer.knowledge import Knowledge, rows_needed
@@ -54,19 +54,19 @@ _HOMES = {
     "Bayes2": "classifiers.papers",
     "Bayes3": "classifiers.papers",
     "BayesANIL": "classifiers.papers",
-    "BestQuantizer": "classifiers.combined_bayes",
+    "BestQuantizer": "classifiers.papers.combined_bayes",
     "Channel": "channel",
-    "CombinedBayesTest": "classifiers.combined_bayes",
-    "CrowdNB": "classifiers.crowd",
+    "CombinedBayesTest": "classifiers.papers.combined_bayes",
+    "CrowdNB": "classifiers.annotators.crowd",
     "Estimate": "estimate",
     "GaussianMixtureNB": "classifiers.papers",
     "INB": "classifiers.papers",
     "Knowledge": "knowledge",
-    "NAL": "classifiers.networks",
+    "NAL": "classifiers.papers.networks",
     "NBCCCN": "classifiers.papers",
     "NBCCCNEM": "classifiers.papers",
     "NBUNL": "classifiers.papers",
-    "NLNN": "classifiers.networks",
+    "NLNN": "classifiers.papers.networks",
     "NoiseFilterNB": "classifiers.papers",
     "NoisyLabelClassifier": "classifiers.noisy",
     "NoisyLabelNB": "classifiers.base",

@@ -19,10 +19,10 @@ import dask.dataframe as dd
 from misnomer import audit
 from misnomer.audit.crowd_stream import audit_crowd
 from misnomer.audit.streamed_files import save_stream
-from misnomer.classifiers.crowd import CrowdNB
+from misnomer.classifiers.annotators.crowd import CrowdNB
 from misnomer.engines.beside import Here
 from misnomer.engines.dask_beside import There
-from misnomer.solvers import sources_draws
+from misnomer.solvers.annotators import draws
 from misnomer.table import Batch
 from tests.engines.crowd_rows import LONG, WHO, lines, wide
 from tests.engines.test_crowd_stream import same_answer
@@ -36,8 +36,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(sources_draws, "_WORK", 1.0)
-    monkeypatch.setattr(sources_draws, "_FEWEST", 15)
+    monkeypatch.setattr(draws, "_WORK", 1.0)
+    monkeypatch.setattr(draws, "_FEWEST", 15)
 
 
 def files(rows, folder):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from misnomer import audit
+from misnomer.answers import from_table
 from misnomer.audit import load_audit, streamed
 from misnomer.audit.crowd_heard import heard_lines
 from misnomer.audit.crowd_lines import by_lines
@@ -29,9 +30,8 @@ from misnomer.head.crowd import LearnedColumns, columns_of
 from misnomer.review.rows.origin import reviewed_audit
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
-from misnomer.solvers import sources_draws
-from misnomer.solvers.sources import SourcesTask, learn_sources
-from misnomer.sources import from_table
+from misnomer.solvers.annotators import draws
+from misnomer.solvers.annotators.fit import SourcesTask, learn_sources
 from misnomer.table import Batch
 from tests.engines.crowd_rows import LONG, WHO, lines, wide
 from tests.engines.test_scan import damaged
@@ -43,8 +43,8 @@ MUCH = "64GB"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Draw less often: the same draws are compared."""
-    monkeypatch.setattr(sources_draws, "_WORK", 1.0)
-    monkeypatch.setattr(sources_draws, "_FEWEST", 15)
+    monkeypatch.setattr(draws, "_WORK", 1.0)
+    monkeypatch.setattr(draws, "_FEWEST", 15)
 
 
 def written(table, path):

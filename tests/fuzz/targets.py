@@ -252,7 +252,7 @@ def fit(drawn: random.Random) -> None:
 def options(drawn: random.Random) -> None:
     """Read what the command line is told."""
     from misnomer.cli.auditing import families_of
-    from misnomer.cli.sources import sources_of
+    from misnomer.cli.label_options import sources_of
 
     word = damaged(drawn.choice((b"4GB", b"age=gaussian", b"a,b,c", b"x=0.5", b"a:b")), drawn)
     text = word.decode("utf-8", "replace")

@@ -9,12 +9,13 @@ from misnomer import smoothing
 from misnomer.families import Categorical, Count
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 from misnomer.kernels.reference import softmax
-from misnomer.solvers import sparse_channel, sparse_weights
-from misnomer.solvers.sparse_channel import GRID, judge, pairs_of
-from misnomer.solvers.sparse_naive_bayes import chance_of_right, fit_sparse
-from misnomer.solvers.sparse_rows import tokens
-from misnomer.solvers.sparse_scores import Own, candidates, evidence
-from misnomer.solvers.sparse_weights import automatic_m, background, sums_by_class, weights_of
+from misnomer.solvers.sparse import channel as sparse_channel
+from misnomer.solvers.sparse import weights as sparse_weights
+from misnomer.solvers.sparse.channel import GRID, judge, pairs_of
+from misnomer.solvers.sparse.naive_bayes import chance_of_right, fit_sparse
+from misnomer.solvers.sparse.rows import tokens
+from misnomer.solvers.sparse.scores import Own, candidates, evidence
+from misnomer.solvers.sparse.weights import automatic_m, background, sums_by_class, weights_of
 
 K, V = 6, 40
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers, from_codes
 from misnomer.audit.inputs import labels_of
 from misnomer.rows.parts import Part
-from misnomer.sources import Answers, from_codes
 
 Codes = NDArray[np.int32]
 

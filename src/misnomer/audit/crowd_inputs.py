@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from misnomer.answers import Answers
 from misnomer.audit import crowd_heard, crowd_lines, several_inputs
 from misnomer.audit.crowd_lines import FirstLines, WholeLines
 from misnomer.audit.crowd_same import same_columns
 from misnomer.audit.inputs import check_column
 from misnomer.rows.scan import Scan
-from misnomer.sources import Answers
 
 
 @dataclass(frozen=True, eq=False)

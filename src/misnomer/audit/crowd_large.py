@@ -17,8 +17,8 @@ from misnomer.audit.large import joined_cluster
 from misnomer.audit.several import prepared
 from misnomer.audit.streamed import StreamedAudit, answers, row_columns
 from misnomer.audit.streamed_judging import lightened
+from misnomer.classifiers.annotators.crowd import CrowdNB
 from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.crowd import CrowdNB
 from misnomer.table import Batch
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers, from_codes
 from misnomer.audit.crowd_heard import Codebook, Codes, Heard, joined, one_dictionary
 from misnomer.rows.parts import Part
-from misnomer.sources import Answers, from_codes
 
 
 @dataclass(frozen=True, eq=False)

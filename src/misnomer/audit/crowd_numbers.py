@@ -19,7 +19,7 @@ from misnomer.audit.several_results import Told, numbers_of
 from misnomer.audit.sources import Sources
 from misnomer.audit.streamed import Collector, StreamedAudit
 from misnomer.audit.streamed_numbers import sample_note, shape_of
-from misnomer.classifiers.crowd import CrowdNB
+from misnomer.classifiers.annotators.crowd import CrowdNB
 
 Array = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from misnomer.answers import Answers
 from misnomer.audit.streaming import bytes_of
-from misnomer.sources import Answers
 
 # Bytes at most, measured: for a row and a class while the search runs (a dozen numbers), for an
 # answer while classes and characters are drawn, for a cell of somebody's channel.

@@ -25,8 +25,8 @@ from misnomer.audit.several_results import judged_rows, told_of
 from misnomer.audit.streamed import StreamedAudit
 from misnomer.audit.streamed_judging import RowsTo
 from misnomer.audit.streaming import bytes_of, compact_memory, resident
-from misnomer.classifiers.crowd import CrowdNB
-from misnomer.classifiers.crowd_streaming import fit_crowd
+from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.classifiers.annotators.streaming import fit_crowd
 from misnomer.engines.beside import Here
 from misnomer.engines.stream import Stream
 from misnomer.rows.columns.labels import with_clean_labels

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from misnomer.audit.origin import Origin
     from misnomer.audit.sources import GroupTable, Sources
     from misnomer.checks.result import Checks
-    from misnomer.classifiers.annotators import AnnotatorTable
+    from misnomer.classifiers.annotators.table import AnnotatorTable
     from misnomer.classifiers.base import NoisyLabelEstimator
     from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch

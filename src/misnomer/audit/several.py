@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from misnomer.answers import Answers
 from misnomer.audit import learn, several_inputs
 from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
@@ -19,10 +20,9 @@ from misnomer.audit.several_groups import audit_groups
 from misnomer.audit.several_inputs import Several
 from misnomer.audit.several_results import Told, judged_rows, numbers_of, told_of
 from misnomer.audit.sources import Sources
+from misnomer.classifiers.annotators.crowd import CrowdNB
 from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.crowd import CrowdNB
 from misnomer.rows import read_like
-from misnomer.sources import Answers
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -91,7 +91,7 @@ def rare(answers: Answers) -> list[str]:
 
     Examples
     --------
-    >>> from misnomer.sources import from_table
+    >>> from misnomer.answers import from_table
     >>> rare(from_table([["a", "b"]] * 60 + [["bb", "b"]]))
     ["the label 'bb' was said once only: correct it if it is no class of its own"]
     """

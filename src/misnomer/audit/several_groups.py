@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.result import Audit
 from misnomer.audit.several_inputs import Several
@@ -19,8 +20,7 @@ from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.head.rates import Labeled, fitted, judged
 from misnomer.head.solve import GroupRates
-from misnomer.solvers.sources_groups import GroupTest, compared
-from misnomer.sources import Answers
+from misnomer.solvers.annotators.groups import GroupTest, compared
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]

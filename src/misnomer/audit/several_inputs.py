@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers, from_groups
 from misnomer.audit import crowd_heard, crowd_lines, inputs
 from misnomer.audit.crowd_heard import heard_columns, heard_lines
 from misnomer.audit.frames import Shape
 from misnomer.classifiers import labels
-from misnomer.classifiers.groups import check_several, check_stray
+from misnomer.classifiers.annotators.groups import check_several, check_stray
 from misnomer.rows.columns.labels import CleanPart
 from misnomer.rows.frames import arrow_columns
 from misnomer.rows.parts import Part, TablePart
-from misnomer.sources import Answers, from_groups
 
 
 @dataclass(frozen=True, eq=False)

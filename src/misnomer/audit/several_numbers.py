@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from misnomer.answers import Answers
 from misnomer.audit.sources import GroupTable
-from misnomer.classifiers.annotators import (
+from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.classifiers.annotators.table import (
     BEYOND,
     TOO_MANY,
     alone,
     islands,
     share_of_wrong_answers,
 )
-from misnomer.classifiers.crowd import CrowdNB
 from misnomer.estimate import Estimate
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.sources_answers import confusions, evidence
-from misnomer.solvers.sources_channels import obeying, one_coin, shrunk
-from misnomer.sources import Answers
+from misnomer.solvers.annotators.channels import obeying, one_coin, shrunk
+from misnomer.solvers.annotators.passes import confusions, evidence
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]

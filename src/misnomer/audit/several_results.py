@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import channel as channels
+from misnomer.answers import Answers
 from misnomer.audit.result import Fitted, doubt
 from misnomer.audit.several_inputs import Several
 from misnomer.audit.several_numbers import (
@@ -22,13 +23,12 @@ from misnomer.audit.several_numbers import (
     spread,
 )
 from misnomer.audit.sources import GroupTable
+from misnomer.classifiers.annotators.crowd import CrowdNB
 from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
-from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.inputs import Naming, checked_trusted
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.model import Model
 from misnomer.solvers.task import Fit
-from misnomer.sources import Answers
 from misnomer.table import Schema
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ def plurality(answers: Answers) -> Ints:
 
     Examples
     --------
-    >>> from misnomer.sources import from_table
+    >>> from misnomer.answers import from_table
     >>> plurality(from_table([["b", "a", "a"], ["b", "a", None], [None] * 3])).tolist()
     [0, 1, -1]
     """

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers
 from misnomer.audit.sources import GroupTable, Sources
-from misnomer.classifiers.annotators import AnnotatorTable
-from misnomer.solvers.sources_groups import GroupTest
-from misnomer.sources import Answers
+from misnomer.classifiers.annotators.table import AnnotatorTable
+from misnomer.solvers.annotators.groups import GroupTest
 from misnomer.store import checks
 
 Arrays = dict[str, NDArray[Any]]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.classifiers.annotators import AnnotatorTable
+from misnomer.answers import Answers
+from misnomer.classifiers.annotators.table import AnnotatorTable
 from misnomer.evidence import Evidence
-from misnomer.solvers.sources_groups import GroupTest
-from misnomer.sources import Answers
+from misnomer.solvers.annotators.groups import GroupTest
 
 Array = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from misnomer.answers import Answers
 from misnomer.audit.known import knowing
 from misnomer.audit.several_groups import told_apart, with_groups
 from misnomer.audit.streamed import Collector, StreamedAudit
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
 from misnomer.classifiers.terms import Terms
-from misnomer.sources import Answers
 
 
 def by_knowledge(

@@ -21,7 +21,7 @@ from misnomer.classifiers.wide import cuts_of, tokens_of, wide_model
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.blocks import Block
 from misnomer.rows import read
-from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right, fit_sparse
+from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right, fit_sparse
 from misnomer.table import Schema
 
 _CELLS = 1 << 27  # classes times statistics: a gigabyte of weights

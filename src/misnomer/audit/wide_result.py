@@ -19,8 +19,8 @@ from misnomer.audit.result import Fitted
 from misnomer.audit.saving import issue_table, row_table
 from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
-from misnomer.solvers.sparse_channel import chances
-from misnomer.solvers.sparse_naive_bayes import SparseFit, chance_of_right
+from misnomer.solvers.sparse.channel import chances
+from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right
 from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.spreadsheet import write_csv
 from misnomer.store.wide_models import wide_bytes

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from misnomer.classifiers import groups, inputs
+from misnomer.classifiers import inputs
+from misnomer.classifiers.annotators import groups
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.rows.columns import discover
 from misnomer.rows.columns.encode import codes

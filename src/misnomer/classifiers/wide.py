@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from misnomer.kernels.blocks import Block, Codes, Reals
 from misnomer.kernels.reference import softmax
 from misnomer.rows import read_like
-from misnomer.solvers.sparse_naive_bayes import SparseFit
-from misnomer.solvers.sparse_rows import Places, Tokens, tokens
-from misnomer.solvers.sparse_scores import Own, candidates
-from misnomer.solvers.sparse_weights import Background, Sums, weights_of
+from misnomer.solvers.sparse.naive_bayes import SparseFit
+from misnomer.solvers.sparse.rows import Places, Tokens, tokens
+from misnomer.solvers.sparse.scores import Own, candidates
+from misnomer.solvers.sparse.weights import Background, Sums, weights_of
 from misnomer.table import Schema
 
 Array = NDArray[np.float64]

@@ -181,8 +181,8 @@ def audit(
 
     with failing_well():
         from misnomer.cli.auditing import Wanted, run
+        from misnomer.cli.label_options import reading_of, sources_of
         from misnomer.cli.large import Large
-        from misnomer.cli.sources import reading_of, sources_of
 
         sources = sources_of(
             annotator_columns or (), long, noise_group, known or (), at_most, never or ()
@@ -231,8 +231,8 @@ def predict(
     from misnomer.cli.failures import failing_well
 
     with failing_well():
+        from misnomer.cli.label_options import reading_of
         from misnomer.cli.predicting import run
-        from misnomer.cli.sources import reading_of
 
         how = reading_of(encoding, sep, no_header, missing or (), sheet)
         run(model, file, out, proba=proba, force=force, reading=how)

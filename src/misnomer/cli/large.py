@@ -88,7 +88,7 @@ def _refuse_little(large: Large) -> None:
 
 
 def _crowd(wanted: Wanted) -> Any:
-    from misnomer.classifiers.crowd import CrowdNB
+    from misnomer.classifiers.annotators.crowd import CrowdNB
     from misnomer.cli.auditing import families_of
 
     families = {**families_of(wanted.families), **dict.fromkeys(wanted.text, "text")}

@@ -12,13 +12,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from misnomer.reports import figures, wording
+from misnomer.reports.annotator_tables import python_words, shell_words, source_rows
 from misnomer.reports.assumptions import assumptions
 from misnomer.reports.checks import checks_words
 from misnomer.reports.concentration import Spot, by_label, by_value
 from misnomer.reports.confusions import confusions, expected_rows, same_name, true_given
 from misnomer.reports.duplicates import duplicates
 from misnomer.reports.json import calibration, finite, histogram, parameters
-from misnomer.reports.sources import python_words, shell_words, source_rows
 from misnomer.reports.suspects import Suspect, suspects
 from misnomer.reports.unusual import neighbors
 

@@ -11,10 +11,10 @@ import numpy as np
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
 from misnomer.reports import wording
+from misnomer.reports.annotator_tables import sources_json
 from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
 from misnomer.reports.confusions import confusions, true_given
-from misnomer.reports.sources import sources_json
 from misnomer.reports.suspects import Suspect, suspects
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.wide import PARTS, WideModel
-from misnomer.solvers.sparse_weights import Background, Sums
+from misnomer.solvers.sparse.weights import Background, Sums
 from misnomer.store import checks
 from misnomer.store.columns import columns_of, described
 from misnomer.store.container import DamagedError, pack, read_bytes, unpack

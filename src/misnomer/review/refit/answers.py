@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from misnomer import channel as channels
 from misnomer.audit.several_numbers import joint_of
-from misnomer.classifiers.annotators import table_of
+from misnomer.classifiers.annotators.table import table_of
 from misnomer.head.crowd import columns_of
 from misnomer.head.solve import held
 from misnomer.kernels.reference import softmax
 from misnomer.review.refit.beliefs import Copies, with_copies
 from misnomer.smoothing import resolve
-from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
-from misnomer.solvers.sources_answers import evidence
+from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
+from misnomer.solvers.annotators.passes import evidence
 from misnomer.solvers.task import Fit
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from misnomer.audit.origin import is_near, nearest, reading_of, state
-from misnomer.reports.sources import shell_words
+from misnomer.reports.annotator_tables import shell_words
 from misnomer.review.log.ledger import ReviewError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from misnomer.audit.explanation import Explanation, explained, without_itself
 from misnomer.audit.result import places
-from misnomer.classifiers.groups import codes_of
+from misnomer.classifiers.annotators.groups import codes_of
 from misnomer.estimate import Estimate
 from misnomer.head.rates import judged
 from misnomer.review.ranking import Ranking

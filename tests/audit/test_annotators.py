@@ -11,12 +11,12 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from misnomer import audit
+from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.several_numbers import bounded
 from misnomer.audit.several_results import plurality
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
-from misnomer.sources import from_table
 from tests.audited import check_sums
 from tests.crowds import WHO, cli, crowd, lines_of, sites
 

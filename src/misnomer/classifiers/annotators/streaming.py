@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from misnomer.classifiers.crowd import CrowdNB
-from misnomer.solvers.sources import learn_sources
-from misnomer.solvers.sources_columns import Passes
-from misnomer.sources import Answers
+from misnomer.answers import Answers
+from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.solvers.annotators.columns import Passes
+from misnomer.solvers.annotators.fit import learn_sources
 from misnomer.table import Batch, Schema
 
 

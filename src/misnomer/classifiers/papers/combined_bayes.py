@@ -12,8 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from misnomer.classifiers.best_quantizer import BestQuantizer
-from misnomer.classifiers.symbol_table import SymbolTable, symbol_table
+from misnomer.classifiers.papers.best_quantizer import BestQuantizer
+from misnomer.classifiers.papers.symbol_table import SymbolTable, symbol_table
 from misnomer.solvers.exact.counts import Array, alpha_pair, checked_counts
 from misnomer.solvers.exact.error import checked_prior, probability_of_error
 from misnomer.solvers.exact.quantization import best_quantization

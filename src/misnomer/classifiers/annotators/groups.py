@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from misnomer.answers import check_group_sizes
 from misnomer.rows.columns.encode import codes, one_zero
 from misnomer.rows.columns.plain import plain
-from misnomer.sources import check_group_sizes
 from misnomer.table import Column
 
 _MOST = 1_000_000  # groups that are remembered

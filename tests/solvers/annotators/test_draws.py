@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
+from misnomer.answers import from_long
 from misnomer.knowledge import Knowledge
-from misnomer.solvers.sources import SourcesTask, learn_sources, step
-from misnomer.solvers.sources_answers import first_shares
-from misnomer.solvers.sources_channels import obeying, shrunk
-from misnomer.solvers.sources_draws import drawn_rows, log_chance
-from misnomer.sources import from_long
+from misnomer.solvers.annotators.channels import obeying, shrunk
+from misnomer.solvers.annotators.draws import drawn_rows, log_chance
+from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
+from misnomer.solvers.annotators.passes import first_shares
 
 
 def crowd(seed, n=300, A=40, K=4, asked=3, kinds=(0.25, 0.5, 0.8, 0.9), own=False):

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from misnomer.classifiers.crowd import CrowdNB
-from misnomer.sources import from_long, from_table
+from misnomer.answers import from_long, from_table
+from misnomer.classifiers.annotators.crowd import CrowdNB
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import channel
+from misnomer.answers import Answers
 from misnomer.engines.local import fold
 from misnomer.head.rates import HELD_ROWS, judged
 from misnomer.head.solve import GroupRates, Head
-from misnomer.solvers.sources import SourcesFit, SourcesTask
+from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.solvers.task import Fit, Task
-from misnomer.sources import Answers
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ def groups_of(answers: Answers) -> NDArray[np.int32]:
 
     Examples
     --------
-    >>> from misnomer.sources import from_groups
+    >>> from misnomer.answers import from_groups
     >>> groups_of(from_groups(["a", None, "b", "a"], ["x", None, "y", "x"])).tolist()
     [0, -1, 1, 0]
     """

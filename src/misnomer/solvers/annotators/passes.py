@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
-from misnomer.sources import Answers
 
 Array = NDArray[np.float64]
 _CHUNK = 1 << 17  # answers whose left-out posteriors are spelled out at a time
@@ -17,7 +17,7 @@ def evidence(answers: Answers, channels: Array) -> Array:
 
     Examples
     --------
-    >>> from misnomer.sources import from_table
+    >>> from misnomer.answers import from_table
     >>> said = from_table([["x", "x"], ["y", None]])
     >>> both = np.array([[[0.8, 0.2], [0.2, 0.8]]] * 2)
     >>> np.exp(evidence(said, both)).round(2).tolist()

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.sources import SourcesFit
-from misnomer.sources import Answers
+from misnomer.solvers.annotators.fit import SourcesFit
 
 Array = NDArray[np.float64]
 _CHUNK = 1 << 14

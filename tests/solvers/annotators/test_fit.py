@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from misnomer.answers import from_groups, from_long
 from misnomer.head.crowd import columns_of
 from misnomer.rows import read
-from misnomer.solvers.sources import SourcesTask, learn_sources, step
-from misnomer.solvers.sources_answers import evidence, first_shares, left_out
-from misnomer.solvers.sources_channels import Characters, characters, one_coin, shrunk
-from misnomer.solvers.sources_groups import groups_differ
-from misnomer.solvers.sources_pairs import colluding
-from misnomer.solvers.sources_worth import accuracies, ask_next, bits, gains
-from misnomer.sources import from_groups, from_long
+from misnomer.solvers.annotators.channels import Characters, characters, one_coin, shrunk
+from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
+from misnomer.solvers.annotators.groups import groups_differ
+from misnomer.solvers.annotators.pairs import colluding
+from misnomer.solvers.annotators.passes import evidence, first_shares, left_out
+from misnomer.solvers.annotators.worth import accuracies, ask_next, bits, gains
 from misnomer.table import Batch
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from misnomer.answers import Answers
 from misnomer.channel import Channel
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.sources_answers import evidence, known
-from misnomer.solvers.sources_channels import FIRST, Characters, obeying
-from misnomer.sources import Answers
+from misnomer.solvers.annotators.channels import FIRST, Characters, obeying
+from misnomer.solvers.annotators.passes import evidence, known
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from misnomer.solvers.sources import SourcesFit
-from misnomer.solvers.sources_answers import left_out
-from misnomer.sources import Answers
+from misnomer.answers import Answers
+from misnomer.solvers.annotators.fit import SourcesFit
+from misnomer.solvers.annotators.passes import left_out
 
 Array = NDArray[np.float64]
 _PRIOR = 2.0  # virtual answers in an accuracy's interval

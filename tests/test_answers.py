@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from misnomer.sources import from_groups, from_long, from_table
+from misnomer.answers import from_groups, from_long, from_table
 
 TABLE = [["cat", None, "dog"], [None, None, None], ["cat", "cat", None]]
 

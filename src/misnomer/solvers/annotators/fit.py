@@ -15,17 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import channel
+from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
 from misnomer.smoothing import Smoothing, automatic
-from misnomer.solvers.sources_answers import (
-    confusions,
-    evidence,
-    first_shares,
-    known,
-    left_out,
-)
-from misnomer.solvers.sources_channels import (
+from misnomer.solvers.annotators.channels import (
     STRENGTH,
     Characters,
     characters,
@@ -34,9 +28,15 @@ from misnomer.solvers.sources_channels import (
     one_coin,
     shrunk,
 )
-from misnomer.solvers.sources_columns import Columns
-from misnomer.solvers.sources_draws import Question, averaged
-from misnomer.sources import Answers
+from misnomer.solvers.annotators.columns import Columns
+from misnomer.solvers.annotators.draws import Question, averaged
+from misnomer.solvers.annotators.passes import (
+    confusions,
+    evidence,
+    first_shares,
+    known,
+    left_out,
+)
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]

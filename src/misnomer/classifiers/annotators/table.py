@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from misnomer.solvers.sources import SourcesFit
-from misnomer.solvers.sources_worth import (
+from misnomer.answers import Answers
+from misnomer.solvers.annotators.fit import SourcesFit
+from misnomer.solvers.annotators.worth import (
     accuracies,
     accuracy_intervals,
     bits,
     typical_confusions,
 )
-from misnomer.sources import Answers
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.solvers.sparse_rows import Places, Tokens
+from misnomer.solvers.sparse.rows import Places, Tokens
 
 Array = NDArray[np.float64]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.solvers.sparse_channel import SCALES, Judged, Pairs, channel_of, judge, pairs_of
-from misnomer.solvers.sparse_rows import Places, Tokens
-from misnomer.solvers.sparse_scores import KEPT, Candidates, Own, candidates
-from misnomer.solvers.sparse_weights import Background, Sums, background, sums_by_class, weights_of
+from misnomer.solvers.sparse.channel import SCALES, Judged, Pairs, channel_of, judge, pairs_of
+from misnomer.solvers.sparse.rows import Places, Tokens
+from misnomer.solvers.sparse.scores import KEPT, Candidates, Own, candidates
+from misnomer.solvers.sparse.weights import Background, Sums, background, sums_by_class, weights_of
 
 Array = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.solvers.sources import SourcesFit
-from misnomer.sources import Answers
+from misnomer.answers import Answers
+from misnomer.solvers.annotators.fit import SourcesFit
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]

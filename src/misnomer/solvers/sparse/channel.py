@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.sparse_rows import Places
-from misnomer.solvers.sparse_scores import Candidates
+from misnomer.solvers.sparse.rows import Places
+from misnomer.solvers.sparse.scores import Candidates
 
 Array = NDArray[np.float64]
 

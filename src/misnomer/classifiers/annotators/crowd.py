@@ -12,17 +12,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.annotators import notes, table_of
-from misnomer.classifiers.group_labels import learn_groups
+from misnomer.classifiers.annotators.group_labels import learn_groups
+from misnomer.classifiers.annotators.table import notes, table_of
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.solve import held
 from misnomer.knowledge import Knowledge, channel_of
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
-from misnomer.solvers import sources_groups, sources_pairs, sources_worth
-from misnomer.solvers.sources import SourcesFit, SourcesTask, learn_sources
-from misnomer.sources import Answers, absent, from_groups, from_table
+from misnomer.solvers.annotators import groups as group_tests
+from misnomer.solvers.annotators import pairs, worth
+from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
 from misnomer.table import Batch, Schema, numbered
 
 Array = NDArray[np.float64]
@@ -228,25 +229,25 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
-    def ask_next(self, n: int = 10, *, each: int | None = None) -> list[sources_worth.Question]:
+    def ask_next(self, n: int = 10, *, each: int | None = None) -> list[worth.Question]:
         """List the n questions (row, annotator) whose answer should tell most, in bits.
 
         With ``each``, nobody gets more than so many of them.
         """
         check_is_fitted(self)
-        return sources_worth.ask_next(self.answers_, self.fit_, n, each=each)
+        return worth.ask_next(self.answers_, self.fit_, n, each=each)
 
-    def colluding(self, *, level: float = 0.05) -> list[sources_pairs.Pair]:
+    def colluding(self, *, level: float = 0.05) -> list[pairs.Pair]:
         """List the pairs of annotators who agree more than their channels explain."""
         check_is_fitted(self)
-        return sources_pairs.colluding(self.answers_, self.fit_, level=level)
+        return pairs.colluding(self.answers_, self.fit_, level=level)
 
-    def groups_differ(self, *, draws: int = 99) -> sources_groups.GroupTest:
+    def groups_differ(self, *, draws: int = 99) -> group_tests.GroupTest:
         """Test whether the groups (or annotators without overlap) differ in their errors at all."""
         check_is_fitted(self)
         if (self.answers_.asked > 1).any():
             raise ValueError("rows have several answers: compare the annotators in annotators_")
-        return sources_groups.groups_differ(
+        return group_tests.groups_differ(
             self.answers_, self.fit_, draws=draws, seed=self.random_state
         )
 

@@ -1,0 +1,1 @@
+"""Classifiers of rows that several people have labeled."""

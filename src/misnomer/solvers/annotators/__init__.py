@@ -1,0 +1,1 @@
+"""Several annotators: channels of their own, fitted by EM or drawn."""

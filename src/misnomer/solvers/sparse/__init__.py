@@ -1,0 +1,1 @@
+"""Thousands of labels: nothing is rows times classes."""
