@@ -10,6 +10,7 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
+
 from tests.cli.test_cli import audited, misnomer_cli, pets, pets_csv
 
 __all__ = ["audited", "pets"]  # fixtures

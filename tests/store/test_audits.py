@@ -11,12 +11,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
-from tests.store.test_store import LABELS, mixed
 
 from misnomer.audit import audit, load_audit, save_audit
 from misnomer.rows.files.escapes import harmless
 from misnomer.store.folders import filling
 from misnomer.store.writing import replacing
+from tests.store.test_store import LABELS, mixed
 
 
 @pytest.fixture(scope="module")
