@@ -26,7 +26,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.trust_tasks import DATA
-from misnomer import PUNB, PUClassifier
+from misnomer import PUClassifier
+from misnomer.papers import PUNB
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "positive-unlabeled.md"
 LABELED = 0.3

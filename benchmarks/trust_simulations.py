@@ -7,7 +7,7 @@ import pandas as pd
 from trust_methods import METHODS, Run
 
 from misnomer import NoisyLabelNB
-from misnomer.classifiers.papers import VBNB
+from misnomer.papers import VBNB
 from misnomer.simulate import draw_zeng, make_noisy_labels
 
 FLIPS = np.array([[0.8, 0.5], [0.2, 0.5]])

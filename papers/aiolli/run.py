@@ -11,7 +11,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 
-from misnomer import GaussianMixtureNB, NoisyLabelNB, text_classifier
+from misnomer import NoisyLabelNB
+from misnomer.papers import GaussianMixtureNB, text_classifier
 from papers import data, page
 from papers.measured import Measured, Results, verdict
 from papers.section import Section

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ShuffleSplit
 
-from misnomer import Bayes1, Bayes2, Bayes3, m_estimate_probability
+from misnomer.papers import Bayes1, Bayes2, Bayes3, m_estimate_probability
 from misnomer.simulate import make_noisy_labels, uniform_noise
 from papers import data, page
 from papers.measured import Measured, Results, measured, verdict

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from misnomer import NBCCCN, NBCCCNEM, NBUNL, VBNB, NoisyLabelNB
+from misnomer import NoisyLabelNB
+from misnomer.papers import NBCCCN, NBCCCNEM, NBUNL, VBNB
 from misnomer.simulate import (
     BinaryTarget,
     all_cells,

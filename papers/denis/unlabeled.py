@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from misnomer import NBCCCNEM, PUNB
+from misnomer.papers import NBCCCNEM, PUNB
 from misnomer.simulate import draw_binary_target
 from papers import page
 from papers.denis.targets import FLAGS, LONG, matched, noisy_draw

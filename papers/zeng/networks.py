@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from misnomer import NAL, NLNN
+from misnomer.papers import NAL, NLNN
 from misnomer.simulate import draw_zeng
 from papers import page
 from papers.measured import Results, measured

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 
-from misnomer import INB, NAL, NLNN, BayesANIL, NoiseFilterNB
+from misnomer.papers import INB, NAL, NLNN, BayesANIL, NoiseFilterNB
 from misnomer.simulate import make_noisy_labels, uniform_noise
 from papers import data, page
 from papers.measured import Measured, Results

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
-from misnomer import INB, NAL, NLNN, BayesANIL, NoiseFilterNB, NoisyLabelNB, mislabeling_impact
+from misnomer import NoisyLabelNB, mislabeling_impact
+from misnomer.papers import INB, NAL, NLNN, BayesANIL, NoiseFilterNB
 from misnomer.simulate import ZengDraw, draw_zeng
 from papers import page
 from papers.measured import Measured, Results, measured, verdict

@@ -1,40 +1,32 @@
-"""Naive Bayes for mislabeled data: how many labels are wrong, which ones, and what then."""
+"""Naive Bayes for mislabeled data: how many labels are wrong, which ones, and what then.
+
+The papers' methods have their names in `misnomer.papers`; builders of noise channels are in
+`misnomer.channel`, figures in `misnomer.plots`, more of measuring and drawing in
+`misnomer.metrics` and `misnomer.simulate`.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
 from misnomer.audit import audit  # the function: the submodule of that name would hide it
 from misnomer.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from misnomer import channel, metrics, papers, plots, simulate
+    from misnomer.answers import Answers, from_long
     from misnomer.audit import Audit, load_audit
     from misnomer.channel import Channel
     from misnomer.classifiers.annotators.crowd import CrowdNB
     from misnomer.classifiers.base import NoisyLabelNB
     from misnomer.classifiers.noisy import NoisyLabelClassifier
-    from misnomer.classifiers.papers import (
-        INB,
-        NBCCCN,
-        NBCCCNEM,
-        NBUNL,
-        PUNB,
-        VBNB,
-        Bayes1,
-        Bayes2,
-        Bayes3,
-        BayesANIL,
-        GaussianMixtureNB,
-        NoiseFilterNB,
-        accuracy_against_m,
-        text_classifier,
-    )
-    from misnomer.classifiers.papers.combined_bayes import BestQuantizer, CombinedBayesTest
-    from misnomer.classifiers.papers.networks import NAL, NLNN
     from misnomer.classifiers.positive_unlabeled import PUClassifier
     from misnomer.estimate import Estimate
     from misnomer.knowledge import Knowledge, rows_needed
+    from misnomer.learners.learner import Learner
+    from misnomer.learners.logistic import Logistic
+    from misnomer.learners.trees import Trees
     from misnomer.metrics import (
         corrected_accuracy,
         corrected_risk,
@@ -43,102 +35,84 @@ if TYPE_CHECKING:
     )
     from misnomer.simulate import make_noisy_labels
     from misnomer.smoothing import Smoothing, m_estimate
-    from misnomer.solvers.cestnik import m_estimate_probability
-    from misnomer.solvers.exact.quantization import best_quantization
+    from misnomer.store import load_model, save_model
     from misnomer.verdict import Verdict
 
-# Each public name and the module it lives in; loaded when first asked for.
+#: The module of each public name; a module is loaded when it, or a name of it, is first asked for.
 _HOMES = {
+    "Answers": "answers",
     "Audit": "audit",
-    "Bayes1": "classifiers.papers",
-    "Bayes2": "classifiers.papers",
-    "Bayes3": "classifiers.papers",
-    "BayesANIL": "classifiers.papers",
-    "BestQuantizer": "classifiers.papers.combined_bayes",
     "Channel": "channel",
-    "CombinedBayesTest": "classifiers.papers.combined_bayes",
     "CrowdNB": "classifiers.annotators.crowd",
     "Estimate": "estimate",
-    "GaussianMixtureNB": "classifiers.papers",
-    "INB": "classifiers.papers",
     "Knowledge": "knowledge",
-    "NAL": "classifiers.papers.networks",
-    "NBCCCN": "classifiers.papers",
-    "NBCCCNEM": "classifiers.papers",
-    "NBUNL": "classifiers.papers",
-    "NLNN": "classifiers.papers.networks",
-    "NoiseFilterNB": "classifiers.papers",
+    "Learner": "learners.learner",
+    "Logistic": "learners.logistic",
     "NoisyLabelClassifier": "classifiers.noisy",
     "NoisyLabelNB": "classifiers.base",
     "PUClassifier": "classifiers.positive_unlabeled",
-    "PUNB": "classifiers.papers",
     "Smoothing": "smoothing",
-    "VBNB": "classifiers.papers",
+    "Trees": "learners.trees",
     "Verdict": "verdict",
-    "accuracy_against_m": "classifiers.papers",
-    "best_quantization": "solvers.exact.quantization",
     "corrected_accuracy": "metrics",
     "corrected_risk": "metrics",
+    "from_long": "answers",
     "load_audit": "audit",
+    "load_model": "store",
     "m_estimate": "smoothing",
-    "m_estimate_probability": "solvers.cestnik",
     "make_noisy_labels": "simulate",
     "mislabeling_impact": "metrics",
     "noise_corrected_accuracy": "metrics",
     "rows_needed": "knowledge",
-    "text_classifier": "classifiers.papers",
+    "save_model": "store",
 }
+_MODULES = ("channel", "metrics", "papers", "plots", "simulate")
 
-__all__ = [  # noqa: RUF022 (sorted as Python sorts)
+__all__ = [
+    "Answers",
     "Audit",
-    "Bayes1",
-    "Bayes2",
-    "Bayes3",
-    "BayesANIL",
-    "BestQuantizer",
     "Channel",
-    "CombinedBayesTest",
     "CrowdNB",
     "Estimate",
-    "GaussianMixtureNB",
-    "INB",
     "Knowledge",
-    "NAL",
-    "NBCCCN",
-    "NBCCCNEM",
-    "NBUNL",
-    "NLNN",
-    "NoiseFilterNB",
+    "Learner",
+    "Logistic",
     "NoisyLabelClassifier",
     "NoisyLabelNB",
     "PUClassifier",
-    "PUNB",
     "Smoothing",
-    "VBNB",
+    "Trees",
     "Verdict",
-    "accuracy_against_m",
+    "__version__",
     "audit",
-    "best_quantization",
+    "channel",
     "corrected_accuracy",
     "corrected_risk",
+    "from_long",
     "load_audit",
+    "load_model",
     "m_estimate",
-    "m_estimate_probability",
     "make_noisy_labels",
+    "metrics",
     "mislabeling_impact",
     "noise_corrected_accuracy",
+    "papers",
+    "plots",
     "rows_needed",
-    "text_classifier",
+    "save_model",
+    "simulate",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return _import_module(f"misnomer.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'misnomer' has no attribute {name!r}")
-    value = getattr(import_module(f"misnomer.{_HOMES[name]}"), name)
+    value = getattr(_import_module(f"misnomer.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return list(__all__)

@@ -15,6 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from misnomer.families.family import log
 
+__all__ = [
+    "Channel",
+    "auto",
+    "fixed",
+    "flips",
+    "free",
+    "identity",
+    "positive_unlabeled",
+    "uniform",
+    "unlabeled",
+]
+
 Array = NDArray[np.float64]
 
 

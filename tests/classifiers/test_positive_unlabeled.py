@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from misnomer import PUNB, PUClassifier
+from misnomer import PUClassifier
+from misnomer.papers import PUNB
 from misnomer.store import load_model, save_model
 
 

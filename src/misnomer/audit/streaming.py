@@ -221,7 +221,7 @@ def _is_wide(terms: Terms, classifier: NoisyLabelEstimator) -> bool:
 
 def _about(found: Scan, asked: Asked, classifier: NoisyLabelEstimator) -> dict[str, Any]:
     """Say what the sums of a fit depend on."""
-    from misnomer import __version__
+    from misnomer.version import __version__
 
     options = {n: v for n, v in classifier.get_params().items() if n not in ("progress", "n_jobs")}
     return {

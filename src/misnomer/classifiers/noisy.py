@@ -38,7 +38,8 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
     ----------
     learners : "auto" or sequence
         Who is asked beside naive Bayes: "logistic" (through the channel), "trees" (from some 500
-        rows on), or classifiers of scikit-learn. "auto" asks the first two.
+        rows on), these with settings (``Logistic(strengths=(1.0,))``), or classifiers of
+        scikit-learn. "auto" asks the first two.
     smoothing, families
         As in `NoisyLabelNB`.
     max_iter, tol : int, float
@@ -191,8 +192,8 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         through: list[Learner] = []
         once: list[Learner] = []
         for one in names:
-            if one == "logistic":
-                through.append(Logistic())
+            if isinstance(one, Logistic) or one == "logistic":
+                through.append(one if isinstance(one, Logistic) else Logistic())
             elif one == "trees":
                 once.append(Trees(n_jobs=self._threads()))
             elif not isinstance(one, str):

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import Naming
-from misnomer.classifiers.papers.unlabeled import two_names
 from misnomer.head.positive import PositiveUnlabeled
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.task import Fit
@@ -114,3 +114,34 @@ class PUClassifier(NoisyLabelEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def two_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
+    """Tell the name of the positives, and that of the rest.
+
+    Examples
+    --------
+    >>> two_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
+    ('ill', '(not ill)')
+    """
+    if gaps.all():
+        raise ValueError(
+            "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+        )
+    found = labels.distinct(y, gaps).tolist()
+    if len(found) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"positive-unlabeled learning takes two labels at most, but y holds {len(found)}"
+        )
+    words = isinstance(found[0], str)
+    if positive is None and words and len(found) == 2:
+        raise ValueError(
+            f"which of {found[0]!r} and {found[1]!r} is positive? say positive={found[1]!r}"
+        )
+    if positive is None:
+        positive = found[-1] if words or len(found) == 2 else type(found[0])(1)
+    rest = [name for name in found if name != positive]
+    if rest:
+        return positive, rest[0]
+    return positive, f"(not {positive})" if words else type(found[0])(0)

@@ -37,7 +37,7 @@ def noise_corrected_accuracy(
     Examples
     --------
     >>> from sklearn.model_selection import cross_val_score
-    >>> from misnomer import NBCCCN
+    >>> from misnomer.papers import NBCCCN
     >>> from misnomer.simulate import make_noisy_labels, matched_target
     >>> X, true = matched_target(0.9, f_value=0.903).draw(2000, random_state=0)
     >>> channel = [[0.8, 0.5], [0.2, 0.5]]

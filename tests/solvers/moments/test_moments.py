@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from misnomer.channel import flips, unlabeled
-from misnomer.classifiers.papers import NBCCCN, NBUNL, PUNB
 from misnomer.engines.local import fold
+from misnomer.papers import NBCCCN, NBUNL, PUNB
 from misnomer.rows import read
 from misnomer.simulate import BinaryTarget, all_cells, draw_binary_target
 from misnomer.smoothing import none

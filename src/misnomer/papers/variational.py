@@ -7,7 +7,7 @@ from typing import Any
 
 from misnomer.channel import Channel
 from misnomer.classifiers.inputs import Naming
-from misnomer.classifiers.papers.preset import Preset
+from misnomer.papers.preset import Preset
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.task import Fit
 

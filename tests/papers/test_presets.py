@@ -14,9 +14,8 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.estimator_checks import check_estimator
 
 import misnomer
-from misnomer import NoisyLabelNB
-from misnomer.classifiers import papers
-from misnomer.classifiers.papers import (
+from misnomer import NoisyLabelNB, papers
+from misnomer.papers import (
     INB,
     NBCCCN,
     NBCCCNEM,

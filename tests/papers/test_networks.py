@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.papers.networks import NAL, NLNN
+from misnomer.papers import NAL, NLNN
 from misnomer.simulate import draw_zeng
 from misnomer.solvers.conditional.fit import Conditional
 

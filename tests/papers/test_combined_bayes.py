@@ -10,8 +10,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from misnomer.classifiers.papers.best_quantizer import BestQuantizer, inner_edges
-from misnomer.classifiers.papers.combined_bayes import CombinedBayesTest
+from misnomer.papers import CombinedBayesTest
+from misnomer.papers.quantizer import BestQuantizer, inner_edges
 from tests.solvers.exact.arrangements import evidence
 
 SYMBOLS = list("aaabbbbc")

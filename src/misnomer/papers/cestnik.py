@@ -13,9 +13,9 @@ from sklearn.model_selection import ShuffleSplit
 from sklearn.utils import _safe_indexing
 
 from misnomer.classifiers import labels
-from misnomer.classifiers.papers.preset import Preset
 from misnomer.kernels.blocks import Codes
 from misnomer.kernels.reference import softmax
+from misnomer.papers.preset import Preset
 from misnomer.solvers.cestnik import bayes
 
 Array = NDArray[np.float64]

@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from misnomer.channel import unlabeled
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.papers.preset import Preset
 from misnomer.families import Gaussian
+from misnomer.papers.preset import Preset
 from misnomer.solvers.mixture import mixture
 
 Array = NDArray[np.float64]
