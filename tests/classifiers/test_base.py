@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from misnomer import NoisyLabelNB
+from misnomer import Logistic, NoisyLabelClassifier, NoisyLabelNB
 from misnomer.channel import Channel, unlabeled
 
 PLAIN = {"channel": "identity", "solver": "counts"}
@@ -310,3 +310,16 @@ def test_nothing_is_drawn_where_nothing_is_random(said):
     after = np.random.get_state()
     assert before[2] == after[2] and (before[1] == after[1]).all()
     assert (NoisyLabelNB(random_state=7, **said).fit(X, [0, 1] * 20).predict_proba(X) == one).all()
+
+
+def test_a_learner_with_settings_is_asked_as_its_name_is():
+    rng = np.random.default_rng(0)
+    z = rng.integers(2, size=300)
+    X, y = rng.normal(size=(300, 3)) + z[:, None], np.where(rng.random(300) < 0.2, 1 - z, z)
+    fits = [
+        NoisyLabelClassifier(learners=[one]).fit(X, y)
+        for one in ("logistic", Logistic(), Logistic(strengths=(0.1,)))
+    ]
+    named, same, flat = (fit.predict_proba(X) for fit in fits)
+    np.testing.assert_array_equal(named, same)
+    assert abs(named - flat).max() > 0.01

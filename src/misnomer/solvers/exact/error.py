@@ -56,8 +56,8 @@ def probability_of_error(
 ) -> float:
     """Return P(e), averaged over all pairs of symbol distributions.
 
-    P(e) = P(class 0) P(decide 1 | class 0) + P(class 1) P(decide 0 | class 1), formula (6): a sum
-    over all training sets of N rows per given class, M symbols, and the symbols to classify.
+    ``P(e) = P(class 0) P(decide 1 | class 0) + P(class 1) P(decide 0 | class 1)``, formula (6): a
+    sum over all training sets of N rows per given class, M symbols, and the symbols to classify.
 
     Parameters
     ----------

@@ -62,6 +62,9 @@ def best_quantization(
 ) -> int:
     """Return M*, the number of symbols, up to the number of rows, for which P(e) is smallest.
 
+    ``M* = argmin_M P(e; M)``: with few symbols the classes look alike, with many each is seen too
+    seldom to learn from.
+
     Parameters
     ----------
     N : int or pair of int
