@@ -98,4 +98,18 @@ def _value(block: Block, column: Column, j: int) -> Any:
     if isinstance(block, Flags):
         return column.categories[(int(block.bits[0, j // 8]) >> (j % 8)) & 1]
     assert isinstance(block, Reals)
-    return float(block.values[0, j])
+    number = float(block.values[0, j])
+    return date_text(number) if column.is_date else number
+
+
+def date_text(days: float) -> str:
+    """Write days since 1970 as the date that they are, with the time where there is one.
+
+    Examples
+    --------
+    >>> date_text(19643.0), date_text(19643.5)
+    ('2023-10-13', '2023-10-13 12:00:00')
+    """
+    moment = np.datetime64(0, "s") + np.timedelta64(round(days * 86_400), "s")
+    day, _, clock = str(moment).partition("T")
+    return day if clock == "00:00:00" else f"{day} {clock}"

@@ -25,6 +25,9 @@ Fold = Callable[[Callable[["Batch"], Sum], Iterable["Batch"]], Sum]
 #: What a column may be; "ignored" carries no evidence (an identifier, or nothing observed).
 KINDS = ("categorical", "bernoulli", "gaussian", "count", "text", "ignored")
 
+#: Forms of a column (`Column.form`) whose numbers are days since 1970.
+DATE_FORMS = ("date", "zoned", "day first", "month first", "dotted", "year first")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -45,7 +48,8 @@ class Column:
     words : tuple of str
         The names of those, where they have any.
     form : str
-        How its numbers or dates are written where they come as texts, such as "day first".
+        How its numbers or dates are written where they come as texts, such as "day first"; "date"
+        where they come as dates.
     """
 
     name: str
@@ -55,6 +59,11 @@ class Column:
     width: int = 1
     words: tuple[str, ...] = ()
     form: str = ""
+
+    @property
+    def is_date(self) -> bool:
+        """Whether its numbers are days since 1970."""
+        return self.form in DATE_FORMS
 
     def label(self, index: int) -> str:
         """Name the index-th count that it stands for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Any
 
 from misnomer.estimate import Estimate
@@ -62,6 +63,17 @@ class Verdict:
         (7, 3)
         """
         return tuple(int(row) for row in self.tests.get("ask", ()))
+
+    def in_folder(self, folder: str) -> Verdict:
+        """Name the folder of the audit in the next step.
+
+        Examples
+        --------
+        >>> Verdict("assumed", ("Next: misnomer review FOLDER.",)).in_folder("my audit").sentences
+        ("Next: misnomer review 'my audit'.",)
+        """
+        words = (one.replace(" FOLDER", f" {quote(folder)}") for one in self.sentences)
+        return replace(self, sentences=tuple(words))
 
     def __str__(self) -> str:
         """Return the level and its reasons in one line."""
@@ -236,6 +248,6 @@ def _next_step(labeled: int) -> str:
     minutes = max(1, round(rows * SECONDS_PER_ROW / 60))
     time = "about a minute" if minutes == 1 else f"about {minutes} minutes"
     return (
-        f"Next: check {rows} rows drawn by chance, {time}: misnomer check FOLDER --rows {rows}, or "
-        f"draw_checks({rows})."
+        f"Next: check {rows} {'row' if rows == 1 else 'rows'} drawn by chance, {time}: misnomer "
+        f"check FOLDER --rows {rows}, or draw_checks({rows})."
     )

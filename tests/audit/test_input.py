@@ -165,10 +165,43 @@ def test_bad_arrays():
         audit(pets()[["pet"]], label="pet")
 
 
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"id": [f"p{i}" for i in range(60)]}, "No column says anything"),
+        ({"x": [None] * 60}, "No column says anything"),
+        ({"x": [0.5, 1.5, 2.5] * 4}, "12 labeled rows are too few to doubt any"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_where_nothing_can_be_compared_nothing_is_claimed(table, why):
+    """It said "0% (90% interval 0% to 0%)"."""
+    frame = pd.DataFrame(table)
+    found = audit(frame, ["cat", "dog"] * (len(frame) // 2))
+    assert found.verdict.level == "cannot tell"
+    assert any(why in sentence for sentence in found.verdict.sentences)
+    assert (found.error_rate.low, found.error_rate.high) == (0.0, 1.0)
+
+
+def test_a_constant_column_tells_nothing_whatever_its_size():
+    """Its center was off by a 2^32-th, which made evidence of rounding errors."""
+    frame = pets()
+    with pytest.warns(UserWarning, match="column 'big' has the same value in every row"):
+        found = audit(frame.assign(big=1e20 / 3), label="pet")
+    assert found.error_rate.value == pytest.approx(audit(frame, label="pet").error_rate.value)
+
+
+def test_a_line_that_was_not_split_is_told(tmp_path):
+    (tmp_path / "t.txt").write_text("x pet\n1 cat\n2 dog\n")
+    with pytest.raises(ValueError, match=r"only one column, 'x pet': .*\(--sep\)"):
+        audit(tmp_path / "t.txt", label="pet")
+
+
 def test_columns_that_misnomer_wrote_are_not_learned_from(tmp_path):
     frame = pets()
     frame["given_label"], frame["decided_by"] = frame["pet"], "person"
-    with pytest.warns(UserWarning, match="'given_label', 'decided_by' were written by misnomer"):
+    said = "'decided_by' were written by misnomer.*--label given_label --ignore pet"
+    with pytest.warns(UserWarning, match=said):
         found = audit(frame, label="pet")
     assert {"given_label", "decided_by"}.isdisjoint(found.fitted.families)
     frame.to_csv(tmp_path / "t.csv", index=False)

@@ -32,7 +32,7 @@ MESSY = {
     "no such file": (None, [], "there is no file"),
     "empty": (b"", [], "the file is empty"),
     "header only": (b"x,pet\n", [], "but no rows"),
-    "ragged": (TWO.encode() + b"1\n", [], "line 42 has 1 cells"),
+    "ragged": (TWO.encode() + b"1\n", [], "line 42 has 1 cell"),
     "encoding": (TWO.encode() + b"\x81,cat\n", [], "this is no cp1252 text"),
     "no such encoding": (TWO.encode(), ["--encoding", "klingon"], "no encoding 'klingon'"),
     "binary": (bytes(range(256)), [], "binary file"),

@@ -39,7 +39,21 @@ def test_text_in_small_blocks_is_text_at_once(tmp_path, monkeypatch):
 
 
 CELLS = st.one_of(
-    st.sampled_from(["", " ", "NA", "?", "007", "1,5", "2024-01-31", "2024-01-31 10:00:00", "a b"]),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "NA",
+            "?",
+            "007",
+            "1,5",
+            "2024-01-31",
+            "2024-01-31 10:00:00",
+            "a b",
+            "9" * 19,
+            "1" + "0" * 19,
+        ]
+    ),
     st.integers(-20, 20).map(str),
     st.floats(-5, 5).map(lambda x: f"{x:.2f}"),
 )
@@ -139,7 +153,7 @@ def test_a_damaged_row_group_is_named_or_left_out(tmp_path):
 def test_odd_lines_are_named_or_left_out(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n3\n4,5,6\n7,8\n")
-    with pytest.raises(ValueError, match="line 3 has 1 cells, but the header has 2"):
+    with pytest.raises(ValueError, match="line 3 has 1 cell, but the header has 2"):
         scan(path)
     found = scan(path, skip_bad=True)
     bad = []

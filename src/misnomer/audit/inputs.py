@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import narwhals as nw
@@ -212,7 +213,7 @@ def _from_frame(
     shape = Shape(backend or _backend(frame), _index(data), source, id, lines)
     named = label if isinstance(label, str) else str(getattr(label, "name", None) or "label")
     notes = tuple(f"column {name!r} only numbers the rows: it is ignored" for name in numbers)
-    notes += written_note(written)
+    notes += written_note(written, label)
     features = frame.select(kept).to_native() if kept else None
     return Inputs(features, y, named, mask, shape, notes)
 
@@ -242,12 +243,15 @@ def written_by_misnomer(names: Sequence[str]) -> list[str]:
     return found if len(found) > 1 else []
 
 
-def written_note(written: Sequence[str]) -> tuple[str, ...]:
-    """Say that they are left out."""
+def written_note(written: Sequence[str], label: Any) -> tuple[str, ...]:
+    """Say that they are left out, and how to audit the labels as they were given."""
     if not written:
         return ()
     named = ", ".join(map(repr, written))
-    return (f"the columns {named} were written by misnomer: they are not learned from",)
+    note = f"the columns {named} were written by misnomer: they are not learned from"
+    if "given_label" in written and isinstance(label, str):
+        note += f"; the labels before are audited by --label given_label --ignore {quote(label)}"
+    return (note,)
 
 
 def is_numbering(name: str, source: pa.Table) -> bool:
@@ -319,6 +323,11 @@ def check_column(name: str, names: Sequence[str]) -> None:
     """
     if name in names:
         return
+    if len(names) == 1 and name in names[0]:
+        raise ValueError(
+            f"there is no column {name!r}, and only one column, {names[0]!r}: if that is a line of "
+            "a file, say what stands between its cells (--sep)"
+        )
     lower = {other.lower(): other for other in names}
     near = [lower[found] for found in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
     if near:

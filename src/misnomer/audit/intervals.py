@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.audit.judge import labels_taken_as_true
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines.local import fold
 from misnomer.estimate import Estimate, normal_quantile
@@ -42,7 +43,9 @@ def intervals(classifier: NoisyLabelEstimator, batch: Batch, rate: float) -> Int
     """Take the intervals that the solver found (``details["intervals"]``), or draw them."""
     model = classifier.model_
     found = classifier.fit_.details.get("intervals")
-    if found is None:
+    if labels_taken_as_true(classifier):  # nothing was compared: any rate is possible
+        ends: list[tuple[Any, Any]] = [(0.0, 1.0), *_anything(model.channel.matrix, model.prior)]
+    elif found is None:
         center: list[Any] = [rate, model.channel.matrix, classifier.class_prior_]
         reach = [normal_quantile(CONFIDENCE) * spread for spread in _bootstrap(classifier, batch)]
         ends = [(c - r, c + r) for c, r in zip(center, reach, strict=True)]
@@ -56,6 +59,10 @@ def intervals(classifier: NoisyLabelEstimator, batch: Batch, rate: float) -> Int
         *_clipped(model.channel.matrix, *matrix),
         *_clipped(classifier.class_prior_, *prior),
     )
+
+
+def _anything(*shares: Array) -> list[tuple[Array, Array]]:
+    return [(np.zeros_like(one), np.ones_like(one)) for one in shares]
 
 
 def _ends(found: Any) -> tuple[Any, Any]:

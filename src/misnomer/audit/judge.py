@@ -18,12 +18,23 @@ _SEPARATE = 0.75  # mean probability of the best class from the columns alone
 
 def judged(classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int) -> Verdict:
     """Take the verdict that the solver found (``details["verdict"]``), or look at a few numbers."""
+    untested = labels_taken_as_true(classifier)
+    if untested:
+        return Verdict("cannot tell", (untested,))
     found = classifier.fit_.details.get("verdict")
     if isinstance(found, Verdict):
         return found
     if found is not None:
         return Verdict(found.level, tuple(found.sentences), dict(found.tests))
     return _plain(_tests(classifier, batch, rate, labeled))
+
+
+def labels_taken_as_true(classifier: NoisyLabelEstimator) -> str:
+    """Say why no label could be doubted, where the channel was to be learned and was not."""
+    channel = classifier.model_.channel
+    asked = classifier.channel == "auto" and not channel.free.any()
+    notes = classifier.fit_.details.get("notes", ()) if asked else ()
+    return str(notes[0]) if notes else ""
 
 
 def _tests(

@@ -188,7 +188,7 @@ def _understood(found: Scan, asked: Asked, classifier: NoisyLabelEstimator, mapp
         check_column(name, found.names)
     apart = [asked.label, *asked.ignore, *named]
     written = [name for name in written_by_misnomer(found.names) if name not in apart]
-    for note in written_note(written):
+    for note in written_note(written, asked.label):
         warnings.warn(note, stacklevel=2)
     return understand(
         found,

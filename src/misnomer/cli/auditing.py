@@ -76,6 +76,8 @@ def run(
     else:
         from misnomer.reports.text import render
 
+        if out is not None:
+            found = replace(found, verdict=found.verdict.in_folder(str(out)))
         render(found, Console())
     _list(written, Console(stderr=as_json, soft_wrap=True))
 

@@ -13,6 +13,7 @@ from misnomer.rows.columns.costume import costume, undressed
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan, scan_table
 from misnomer.store import load_model, save_model
+from misnomer.table import Batch
 
 MARCH = 19_783.0  # the first of March 2024, in days since 1970
 
@@ -97,6 +98,29 @@ def test_a_model_remembers_the_form(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(few), classifier.predict_proba(few))
     with pytest.raises(ValueError, match="column 'price' holds 'cheap', where the model knows num"):
         again.predict(few.assign(price="cheap"))
+
+
+def test_numbers_and_dates_that_come_as_texts_later():
+    stamps = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-08", "2024-01-09"] * 9)
+    X = pd.DataFrame({"size": [1.25, 1.5, 7.5, 7.25] * 9, "when": stamps})
+    classifier = NoisyLabelNB(channel="identity").fit(X, ["a", "a", "b", "b"] * 9)
+    same = pd.DataFrame({"size": ["1,25", "7,5"], "when": ["01.01.2024", "31.01.2024"]})
+    dates = np.array(["2024-01-01", "2024-01-31"], "datetime64[ns]")
+    want = classifier.predict_proba(pd.DataFrame({"size": [1.25, 7.5], "when": dates}))
+    np.testing.assert_array_equal(classifier.predict_proba(same), want)
+    with pytest.raises(ValueError, match=r"column 'when': .* may begin with the day or"):
+        classifier.predict(same.assign(when=["03/01/2024", "03/02/2024"]))
+    with pytest.raises(ValueError, match="column 'size' holds string, not numbers"):
+        classifier.predict(same.assign(size=["01.01.2024", "31.01.2024"]))
+
+
+@pytest.mark.parametrize("written", [lambda x: x, lambda x: x.strftime("%d.%m.%Y")])
+def test_evidence_shows_dates_as_dates(written):
+    days = pd.to_datetime(["2023-10-13", "2024-03-01", "2024-05-17", "2022-01-31"] * 9)
+    X = pd.DataFrame({"when": [written(day) for day in days]})
+    model = NoisyLabelNB(channel="identity").fit(X, ["a", "b", "b", "a"] * 9).model_
+    batch = Batch(read_like(X, model.schema), np.zeros(36, np.int32))
+    assert model.evidence(batch)[0].values == ("2023-10-13",)
 
 
 def test_every_reader_agrees(tmp_path):

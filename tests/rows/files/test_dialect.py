@@ -12,6 +12,7 @@ import pytest
 from misnomer import audit
 from misnomer.rows.files.dialect import DescribedPath, Dialect, dialect_of
 from misnomer.rows.files.excel import read_workbook, write_workbook
+from misnomer.rows.files.lines import lines_of
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import scan
@@ -35,6 +36,9 @@ def both(path, dialect=None):
         (CSV.encode(), {}),
         (CSV.encode("utf-16"), {}),
         (CSV.encode("utf-16-le"), {"encoding": "utf-16-le"}),
+        (CSV.encode("utf-32"), {}),
+        (CSV.replace("\n", "\r").encode(), {}),
+        (CSV.replace("\n", "\r").encode("mac-roman"), {"encoding": "mac-roman"}),
         (CSV.encode("cp1252"), {"encoding": "cp1252"}),
         (CSV.encode("mac-roman"), {"encoding": "mac-roman"}),
         (("sep=,\n" + CSV).encode(), {}),
@@ -64,7 +68,7 @@ def test_without_a_header(tmp_path):
     table = both(path, Dialect(header=False))
     assert table.to_pydict() == {"column 1": [1, 2], "column 2": ["a", "b"]}
     path.write_text("1,a\n2\n")
-    with pytest.raises(ValueError, match="line 2 has 1 cells, but the first line has 2"):
+    with pytest.raises(ValueError, match="line 2 has 1 cell, but the first line has 2"):
         read_table(path, dialect=Dialect(header=False))
 
 
@@ -77,7 +81,7 @@ def test_a_header_may_begin_with_a_hash(tmp_path):
 def test_lines_are_counted_as_editors_do(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("# a comment\nx,y\n1,2\n3\n")
-    with pytest.raises(ValueError, match="line 4 has 1 cells"):
+    with pytest.raises(ValueError, match="line 4 has 1 cell"):
         read_table(path)
 
 
@@ -155,6 +159,24 @@ class TestWorkbooks:
             read_table(path, dialect=Dialect(sheet="c"))
         with pytest.raises(ValueError, match="the sheet is empty"):
             read_table(path, dialect=Dialect(sheet="empty"))
+
+    def test_a_sheet_of_a_single_line_is_no_table(self, tmp_path):
+        path = book(tmp_path / "t.xlsx", notes=[["read me"]], data=[["x", "y"], [1, 2]])
+        with pytest.warns(UserWarning, match="sheet 'data' was read; .* 'notes'"):
+            assert both(path).to_pydict() == {"x": [1], "y": [2]}
+        alone = book(tmp_path / "t.xlsx", notes=[["read me"]])
+        with pytest.raises(ValueError, match="'notes': the sheet has a header but no rows"):
+            read_table(alone)
+
+    def test_titles_above_the_header(self, tmp_path):
+        rows = [["Ward 7"], [], [None, "of 2024"], ["x", "y"], [1, 2], [3, None]]
+        path = book(tmp_path / "t.xlsx", a=rows)
+        with pytest.warns(UserWarning, match="2 lines such as 'Ward 7' above the header"):
+            table = both(path)
+        assert table.to_pydict() == {"x": [1, 3], "y": [2, None]}
+        assert lines_of(table).tolist() == [5, 6]
+        single = book(tmp_path / "t.xlsx", a=[["x"], ["a"], ["b"]])
+        assert both(single).to_pydict() == {"x": ["a", "b"]}
 
     def test_texts_are_read_as_in_a_csv(self, tmp_path):
         path = book(tmp_path / "t.xlsx", a=[["x", "y"], ["1", "unknown"], ["2", "3"]])

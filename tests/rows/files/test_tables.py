@@ -14,6 +14,7 @@ import pytest
 
 from misnomer.rows.files.cell_types import typed
 from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import scan
 
 TABLE = pa.table({"age": [31, None, 45], "word": ["a", "b", None], "x": [0.5, 1.5, -2.0]})
 CSV = b"age,word,x\n31,a,0.5\n,b,1.5\n45,,-2.0\n"
@@ -101,9 +102,9 @@ BAD = {
     "blank.csv": (b" \n\n", "the file is empty"),
     "header.csv": (b"a,b\n", r"has a header \('a', 'b'\) but no rows"),
     "header_only.csv": (b"a,b", "but no rows"),
-    "short.csv": (b"a,b\n1,2\n3\n", "line 3 has 1 cells, but the header has 2"),
+    "short.csv": (b"a,b\n1,2\n3\n", "line 3 has 1 cell, but the header has 2"),
     "long.csv": (b'a,b\n1,"2\n2"\n3,4,5\n', "line 4 has 3 cells, but the header has 2"),
-    "quote.csv": (b'a,b\n1,2\n"x,2\n3,4\n', "line 3 has 1 cells"),
+    "quote.csv": (b'a,b\n1,2\n"x,2\n3,4\n', "line 3 has 1 cell, "),
     "neither.csv": (b"a,b\nx,1\n\x81\x8d,2\n", "this is no cp1252 text: say which it is"),
     "binary.csv": (bytes(range(256)) * 9, "this is a binary file"),
     "image.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "this is a binary file"),
@@ -122,8 +123,21 @@ BAD = {
     "damaged.xlsx": (b"PK\x03\x04rest", "this is no workbook, or a damaged one"),
     "text.xlsx": (b"a,b\n1,2\n", "this is no workbook, or a damaged one"),
     "old.xls": (b"\xd0\xcf\x11\xe0rest", r"an old workbook \(.xls\): save it as .xlsx"),
-    "bad.jsonl": (b'{"a": 1,\n', "JSON lines that cannot be read"),
+    "bad.jsonl": (b'{"a": 1}\n\n{"a": 1,\n', "line 3 is no JSON object: mend it, or leave it out"),
+    "number.json": (b"3", "line 1 is no JSON object"),
+    "wide.csv": ("a,b\n1,2\n".encode("utf-16-le"), r"binary file.*say --encoding utf-16-le"),
 }
+
+
+def test_numbers_longer_than_64_bits_are_names(tmp_path):
+    """As doubles, these would be one number, 1e20."""
+    ids = [str(10**20 + i) for i in range(60)]
+    path = write(tmp_path / "t.csv", "\n".join(["id", *ids]).encode())
+    assert read_table(path).column("id").to_pylist() == ids
+    found = scan(path)
+    assert [cell.as_py() for batch in found.batches(["id"]) for cell in batch.column(0)] == ids
+    exact = write(tmp_path / "t.csv", b"x\n1.00000000000000000001\n2e20\n")
+    assert read_table(exact).column("x").to_pylist() == [1.0, 2e20]
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from misnomer.rows.columns.plain import MISSING, days
+from misnomer.table import DATE_FORMS
 
 _MONEY = "[€$£¥₹]|EUR|USD|GBP|CHF|JPY"
 _LIMIT = r"(?:[<>≤≥]=?\s*)?"
@@ -61,7 +62,7 @@ class Costume:
     @property
     def is_date(self) -> bool:
         """Whether the texts are dates."""
-        return self.form == "zoned" or self.form in _DATES
+        return self.form in DATE_FORMS
 
 
 def costume(distinct: pa.Array) -> Costume:
@@ -169,7 +170,7 @@ def undressed(name: str, values: pa.Array, form: str) -> pa.Array:
         numbers = _cast(cells, form)
     except pa.ArrowInvalid:
         odd = next(cell.as_py() for cell in cells if not _readable(pa.array([cell.as_py()]), form))
-        like = f"dates ({form})" if form in _DATES or form == "zoned" else "numbers"
+        like = f"dates ({form})" if form in DATE_FORMS else "numbers"
         raise ValueError(f"column {name!r} holds {odd!r}, where the model knows {like}") from None
     out = np.full(len(values), np.nan)
     out[there] = np.asarray(numbers, np.float64)

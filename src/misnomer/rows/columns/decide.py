@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from misnomer.rows.columns.costume import Costume, costume, stray_words, undressed
 from misnomer.rows.columns.encode import check_whole
-from misnomer.rows.columns.plain import plain, unchunked
+from misnomer.rows.columns.plain import plain, temporal, unchunked
 from misnomer.rows.columns.summary import Summary, summarize
 from misnomer.rows.columns.text import looks_like_text, vocabulary
 from misnomer.table import KINDS, Column
@@ -19,6 +19,7 @@ from misnomer.table import KINDS, Column
 FEW = 20  # whole numbers with at most this many distinct values are categories
 _NUMBERS = ("auto", "gaussian", "count")  # kinds that look under the costume of texts
 _MOST_CATEGORIES = 65_535  # more are an identifier or a text, unless the user says otherwise
+_CONSTANT = "column {!r} has the same value in every row: it tells nothing"
 _IDENTIFIER_ROWS = 50  # so many rows, each with a value of its own: an identifier
 
 
@@ -36,11 +37,11 @@ def infer(name: str, values: pa.Array, kind: str = "auto") -> Column:
 
 def summarized(values: Any, kind: str = "auto") -> Summary:
     """Summarize a column as it comes; the words are counted where it is, or may be, a text."""
-    dated = pa.types.is_temporal(values.type)
+    when = temporal(values.type)
     values = plain(values)
     if kind == "text" and not pa.types.is_string(values.type):
         values = values.cast(pa.string())
-    return summarize(values, dated=dated, words={"text": True, "auto": None}.get(kind, False))
+    return summarize(values, temporal=when, words={"text": True, "auto": None}.get(kind, False))
 
 
 def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
@@ -68,7 +69,12 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
         return Column(name, kind, center=center if kind == "gaussian" else 0.0, form=dressed.form)
     if kind in ("gaussian", "count") and summary.seen and not _is_number(summary.type):
         raise ValueError(f"column {name!r} holds {summary.type}, not numbers")
-    return Column(name, kind, center=summary.mean if kind == "gaussian" else 0.0)
+    if kind != "gaussian":
+        return Column(name, kind)
+    if summary.categories == 1 and summary.rows > 1:
+        _say(_CONSTANT.format(name))
+    form = "date" if summary.temporal == "date" else ""
+    return Column(name, kind, center=summary.mean, form=form)
 
 
 def _costume(name: str, summary: Summary) -> Costume:
@@ -100,7 +106,7 @@ def _center(numbers: pa.Array) -> float:
 
 def _few(summary: Summary, dressed: Costume) -> bool:
     """Tell whole numbers of a few values, in costume or not: they may be categories."""
-    if summary.categories > FEW or summary.dated or dressed.is_date:
+    if summary.categories > FEW or summary.temporal or dressed.is_date:
         return False
     if not dressed.form:
         return summary.whole
@@ -160,9 +166,7 @@ def _categories(name: str, summary: Summary) -> tuple[Any, ...]:
         raise ValueError(f"column {name!r} has over a million categories: leave it out")
     found = summary.distinct
     if len(found) == 1 and summary.rows > 1:
-        warnings.warn(
-            f"column {name!r} has the same value in every row: it tells nothing", stacklevel=2
-        )
+        _say(_CONSTANT.format(name))
     return tuple(found.take(pc.array_sort_indices(found)).to_pylist())
 
 

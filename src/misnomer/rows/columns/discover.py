@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from misnomer.rows.columns.decide import FEW, decide
 from misnomer.rows.columns.encode import check_whole
-from misnomer.rows.columns.plain import plain
+from misnomer.rows.columns.plain import plain, temporal
 from misnomer.rows.columns.summary import Summary, sum_of, summarize
 from misnomer.rows.columns.text import looks_like_text, words_of
 from misnomer.rows.parts import Part
@@ -123,7 +123,7 @@ def _summarized(batch: pa.RecordBatch, kinds: Mapping[str, str], before: Discove
 
 
 def _summary(name: str, values: pa.Array, kind: str, before: Summary | None) -> Summary:
-    dated = pa.types.is_temporal(values.type)
+    when = temporal(values.type)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         values = values.dictionary_encode()
     if pa.types.is_dictionary(values.type) and kind != "text":
@@ -143,11 +143,11 @@ def _summary(name: str, values: pa.Array, kind: str, before: Summary | None) -> 
             distinct=None,  # more than make categories: nothing hangs on them
             all_different=False,
             whole=False,
-            dated=dated,
+            temporal=when,
             total=sum_of(values),
             gaps=0,
         )
-    return summarize(values, dated=dated, words=False)
+    return summarize(values, temporal=when, words=False)
 
 
 def _of_dictionary(values: pa.DictionaryArray) -> Summary:

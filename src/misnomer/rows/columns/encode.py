@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer.families.categorical import code_type
-from misnomer.rows.columns.costume import undressed
+from misnomer.rows.columns.costume import costume, undressed
 from misnomer.rows.columns.plain import plain
 from misnomer.table import Column
 
@@ -97,8 +97,8 @@ def reals(name: str, values: Any, form: str = "") -> Array:
         check_finite(name, plainly)
         return plainly
     values = plain(values)
-    if form and pa.types.is_string(values.type):
-        values = undressed(name, values, form)
+    if pa.types.is_string(values.type):
+        values = _numbers(name, values, form)
     try:
         numbers = values.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -110,6 +110,16 @@ def reals(name: str, values: Any, form: str = "") -> Array:
     out: Array = pc.fill_null(numbers, float("nan")).to_numpy(zero_copy_only=False)
     check_finite(name, out)
     return out
+
+
+def _numbers(name: str, texts: pa.Array, form: str) -> pa.Array:
+    """Read texts in the form that the model knows; where it knows numbers, in any one form."""
+    if form in ("", "date"):
+        found = costume(pc.unique(texts))
+        if found.unclear:
+            raise ValueError(f"column {name!r}: {found.unclear}")
+        form = found.form if found.is_date == (form == "date") else ""
+    return undressed(name, texts, form) if form else texts
 
 
 def counts(name: str, values: Any, form: str = "") -> Array:

@@ -33,6 +33,19 @@ def plain(values: Any) -> pa.Array:
     return values
 
 
+def temporal(kind: pa.DataType) -> str:
+    """Tell dates ("date") from times of day and durations ("time") and all else ("").
+
+    Examples
+    --------
+    >>> temporal(pa.date32()), temporal(pa.duration("s")), temporal(pa.int64())
+    ('date', 'time', '')
+    """
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    return "time" if pa.types.is_temporal(kind) else ""
+
+
 def unchunked(values: Any) -> pa.Array:
     """Join the chunks of a column."""
     if isinstance(values, pa.ChunkedArray):

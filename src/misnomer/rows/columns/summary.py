@@ -34,8 +34,8 @@ class Summary:
         Whether no value was seen twice, as far as they are remembered.
     whole : bool
         Whether all numbers are whole.
-    dated : bool
-        Whether the cells are dates or times.
+    temporal : str
+        "date" where the cells are dates, "time" where they are times of day or durations, else "".
     total : float
         Sum of the numbers.
     gaps : int
@@ -50,7 +50,7 @@ class Summary:
     distinct: pa.Array | None
     all_different: bool
     whole: bool
-    dated: bool
+    temporal: str
     total: float
     gaps: int
     words: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ class Summary:
             distinct,
             different,
             self.whole and other.whole,
-            self.dated or other.dated,
+            self.temporal or other.temporal,
             self.total + other.total,
             self.gaps + other.gaps,
             self.words + other.words,
@@ -82,6 +82,8 @@ class Summary:
     @property
     def mean(self) -> float:
         """Mean of the numbers, to 32 bits: the last ones depend on the order of addition."""
+        if self.distinct is not None and len(self.distinct) == 1:
+            return float(self.distinct[0].as_py())  # of equal numbers exactly that: no spread
         mean = self.total / self.seen if self.seen else 0.0
         if not math.isfinite(mean):
             return mean
@@ -94,7 +96,7 @@ class DriftError(ValueError):
 
 
 def summarize(
-    values: pa.Array, *, dated: bool = False, words: bool | None = None, gaps: int | None = None
+    values: pa.Array, *, temporal: str = "", words: bool | None = None, gaps: int | None = None
 ) -> Summary:
     """Summarize a column that was simplified by ``plain``.
 
@@ -121,7 +123,7 @@ def summarize(
         distinct if distinct is not None and len(distinct) <= MOST_DISTINCT else None,
         distinct is not None and len(distinct) == seen,
         pa.types.is_integer(values.type) or (number and _whole(values)),
-        dated,
+        temporal,
         sum_of(values) if number else 0.0,
         gaps,
         words_of(values) if words else Counter(),

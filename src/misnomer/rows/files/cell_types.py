@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from misnomer.rows.columns.plain import MISSING
 
+_MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all
 _NOTHING = pa.scalar(None, pa.string())
 
@@ -53,6 +54,8 @@ class Guess:
         Cells that are not missing under such a reading.
     code : bool
         Whether a whole number begins with a zero.
+    long : bool
+        Whether one has so many digits that a double would round it: it names something.
     clean : bool
         Whether no cell has white space around it.
 
@@ -67,6 +70,7 @@ class Guess:
     possible: frozenset[str] = _ALL
     numbers: int = 0
     code: bool = False
+    long: bool = False
     clean: bool = True
 
     def __add__(self, other: Guess) -> Guess:
@@ -75,6 +79,7 @@ class Guess:
             self.possible & other.possible,
             self.numbers + other.numbers,
             self.code or other.code,
+            self.long or other.long,
             self.clean and other.clean,
         )
 
@@ -90,7 +95,8 @@ class Guess:
             return "text"
         order = [kind for kind in _IMPLIED if kind != "comma" or decimal_comma]
         found = next((kind for kind in order if kind in self.possible), "text")
-        return "text" if found == "int" and self.code else found
+        named = (found == "int" and self.code) or (found == "float" and self.long)
+        return "text" if named else found
 
 
 def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
@@ -109,7 +115,8 @@ def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
     left = _ALL if sofar is None else sofar.possible  # what is ruled out is not tried again
     found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and _casts(cells, kind))
     possible: frozenset[str] = next(found, frozenset())
-    return Guess(head, possible, len(cells), "int" in possible and _has_code(cells), clean)
+    code, long = "int" in possible and _has_code(cells), "float" in possible and _has_long(cells)
+    return Guess(head, possible, len(cells), code, long, clean)
 
 
 def typed(values: pa.ChunkedArray, *, decimal_comma: bool = False) -> pa.ChunkedArray:
@@ -138,6 +145,11 @@ def without_words(values: pa.Array, missing: tuple[str, ...]) -> pa.Array:
 def _has_code(cells: pa.Array) -> bool:
     zero = cells.filter(pc.starts_with(cells, "0"))
     return bool(len(zero) and pc.any(pc.match_substring_regex(zero, "^0[0-9]")).as_py())
+
+
+def _has_long(cells: pa.Array) -> bool:
+    long = cells.filter(pc.greater_equal(pc.binary_length(cells), _MOST_DIGITS))
+    return bool(len(long) and pc.any(pc.match_substring_regex(long, r"^[+-]?\d+$")).as_py())
 
 
 def _numbers(trimmed: pa.Array) -> pa.Array:

@@ -95,7 +95,7 @@ class Delimited:
                     if cells and len(cells) != width:
                         first = "header" if self.dialect.header else "first line"
                         return (
-                            f"{name}: line {skip + before + 1} has {len(cells)} cells, but the "
+                            f"{name}: line {skip + before + 1} has {_cells(len(cells))}, but the "
                             f"{first} has {width}: check for a separator or a quotation mark too "
                             "many"
                         )
@@ -127,24 +127,37 @@ class Delimited:
         )
 
 
+def _cells(count: int) -> str:
+    return f"{count} cell{'s' * (count != 1)}"
+
+
 def delimited(opened: Open, name: str, dialect: Dialect) -> Delimited:
     """Look at the first bytes of a file; refuse what is no text."""
     with opened() as stream:
         head = stream.read(_HEAD)
     if not head.strip():
         raise ValueError(f"{name}: the file is empty")
-    marked = head.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if b"\x00" in head and not marked and not (dialect.encoding or "").startswith("utf-"):
-        raise ValueError(f"{name}: this is a binary file, not a table of text")
-    if marked and dialect.encoding is None:
-        dialect = replace(dialect, encoding="utf-16")
-    opened = in_utf8(opened, dialect.encoding, head)
+    dialect = replace(dialect, encoding=dialect.encoding or _marked(head))
+    if b"\x00" in head and not (dialect.encoding or "").startswith("utf-"):
+        wide = head.count(0) > len(head) // 3
+        hint = " (if it is UTF-16, say --encoding utf-16-le, or -be)" if wide else ""
+        raise ValueError(f"{name}: this is a binary file, not a table of text{hint}")
     try:
-        with opened() as stream:
+        with in_utf8(opened, dialect)() as stream:
             head = stream.read(_HEAD)
     except UnicodeDecodeError:
         raise ValueError(f"{name}: this is no {dialect.encoding} text: say which it is") from None
-    return Delimited(opened, name, looked_at(dialect, head, name))
+    dialect = replace(dialect, old_mac=b"\r" in head.rstrip() and b"\n" not in head)
+    if dialect.old_mac:
+        head = head.replace(b"\r", b"\n")
+    return Delimited(in_utf8(opened, dialect), name, looked_at(dialect, head, name))
+
+
+def _marked(head: bytes) -> str | None:
+    """Read the mark at the begin of a file that says how its letters are coded."""
+    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return "utf-32"
+    return "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
 
 
 def read_delimited(opened: Open, name: str, dialect: Dialect | None = None) -> pa.Table:

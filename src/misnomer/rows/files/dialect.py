@@ -38,6 +38,8 @@ class Dialect:
         Of a workbook: its name or its number, from 1.
     skip : int
         Lines before the header.
+    old_mac : bool
+        Whether lines end in a carriage return alone.
     """
 
     encoding: str | None = None
@@ -46,6 +48,7 @@ class Dialect:
     missing: tuple[str, ...] = ()
     sheet: str | None = None
     skip: int = 0
+    old_mac: bool = False
 
 
 def dialect_of(said: Mapping[str, Any] | Dialect | None) -> Dialect:
@@ -174,20 +177,19 @@ def _separator(line: str) -> str:
     return max(_SEPARATORS, key=line.count)
 
 
-def in_utf8(opened: Open, encoding: str | None, head: bytes) -> Open:
-    """Recode a file on the way, where it is not UTF-8 already."""
-    if encoding is None and head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    if encoding is None or encoding in ("utf-8", "ascii"):
+def in_utf8(opened: Open, dialect: Dialect) -> Open:
+    """Recode a file on the way, where it is not UTF-8 with lines that end in a line feed."""
+    encoding = dialect.encoding or "utf-8"
+    if encoding in ("utf-8", "ascii") and not dialect.old_mac:
         return opened
-    return lambda: io.BufferedReader(_Recoded(opened(), encoding), _BLOCK)
+    return lambda: io.BufferedReader(_Recoded(opened(), encoding, dialect.old_mac), _BLOCK)
 
 
 class _Recoded(io.RawIOBase):
-    """Bytes of one encoding, read as UTF-8."""
+    """Bytes of one encoding, read as UTF-8; carriage returns as line feeds, if they end lines."""
 
-    def __init__(self, source: BinaryIO, encoding: str) -> None:
-        self._source, self._encoding = source, encoding
+    def __init__(self, source: BinaryIO, encoding: str, old_mac: bool) -> None:
+        self._source, self._old_mac = source, old_mac
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._ready = b""
 
@@ -198,6 +200,8 @@ class _Recoded(io.RawIOBase):
         while not self._ready:
             block = self._source.read(_BLOCK)
             self._ready = self._decoder.decode(block, final=not block).encode()
+            if self._old_mac:
+                self._ready = self._ready.replace(b"\r", b"\n")
             if not block:
                 break
         part = self._ready[: len(buffer)]

@@ -22,10 +22,10 @@ _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"}
 
 
 def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
-    """Read a sheet: the one that was asked for, else the first that holds something.
+    """Read a sheet: the one that was asked for, else the first that holds more than a line.
 
-    Its first line that holds something has the names of the columns; lines and columns without any
-    cell are left out.
+    Its first line that holds something has the names of the columns, titles of a single cell aside;
+    lines and columns without any cell are left out.
     """
     dialect = dialect or Dialect()
     book = _opened(path)
@@ -35,9 +35,10 @@ def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
         book.close()
     gaps = {"", *_ERRORS, *dialect.missing}
     cells = [[None if _is_gap(cell, gaps) else cell for cell in line] for line in cells]
-    lines = [i for i, line in enumerate(cells, start=1) if any(cell is not None for cell in line)]
-    cells = [cells[i - 1] for i in lines]
     where = f"{path}, sheet {name!r}"
+    lines = [i for i, line in enumerate(cells, start=1) if any(cell is not None for cell in line)]
+    lines = lines[_titles([cells[i - 1] for i in lines], where) if dialect.header else 0 :]
+    cells = [cells[i - 1] for i in lines]
     if not cells:
         raise ValueError(f"{where}: the sheet is empty")
     columns = list(zip_longest(*cells))
@@ -48,6 +49,17 @@ def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
         raise ValueError(f"{where}: the sheet has a header but no rows")
     parts = [_column(one, column[first:]) for one, column in zip(names, columns, strict=True)]
     return with_lines(pa.table(parts, names=names), lines[first:])
+
+
+def _titles(lines: list[list[Any]], where: str) -> int:
+    """Count the lines above the header that hold a title: one cell, where the table has more."""
+    filled = [sum(cell is not None for cell in line) for line in lines]
+    count = next((i for i, cells in enumerate(filled) if cells > 1), 0)
+    if count:
+        title = next(str(cell) for cell in lines[0] if cell is not None)
+        above = f"{title!r}" if count == 1 else f"{count} lines such as {title!r}"
+        warnings.warn(f"{where}: {above} above the header: taken for a title", stacklevel=2)
+    return count
 
 
 def _opened(path: str | Path) -> Any:
@@ -90,21 +102,31 @@ def _sheet(book: Any, path: str, wanted: str | None) -> tuple[str, list[list[Any
             known = ", ".join(map(repr, names))
             raise ValueError(f"{path}: there is no sheet {wanted!r}; there are {known}")
         return wanted, _cells(book[wanted])
-    for name in names:
-        cells = _cells(book[name])
-        if any(cell is not None for line in cells for cell in line):
-            others = ", ".join(repr(other) for other in names if other != name)
-            if others:
-                warnings.warn(
-                    f"{path}: sheet {name!r} was read; say the sheet if it is {others}",
-                    stacklevel=2,
-                )
-            return name, cells
-    raise ValueError(f"{path}: the workbook is empty")
+    name, cells = "", list[list[Any]]()
+    for other in names:
+        found = _cells(book[other])
+        if _lines(found) > min(_lines(cells), 1):
+            name, cells = other, found
+        if _lines(cells) > 1:
+            break
+    if not cells:
+        raise ValueError(f"{path}: the workbook is empty")
+    others = ", ".join(repr(other) for other in names if other != name)
+    if others:
+        warnings.warn(
+            f"{path}: sheet {name!r} was read; say the sheet if it is {others} (--sheet)",
+            stacklevel=2,
+        )
+    return name, cells
 
 
 def _cells(sheet: Any) -> list[list[Any]]:
     return [list(line) for line in sheet.iter_rows(values_only=True)]
+
+
+def _lines(cells: list[list[Any]]) -> int:
+    """Count the lines that hold something."""
+    return sum(any(cell is not None for cell in line) for line in cells)
 
 
 def _is_gap(cell: Any, gaps: set[str]) -> bool:

@@ -21,7 +21,7 @@ from misnomer.rows.files.delimited import read_delimited
 from misnomer.rows.files.dialect import Dialect, by_name, known_of
 from misnomer.rows.files.excel import read_workbook
 from misnomer.rows.files.lines import json_lines, with_lines
-from misnomer.rows.files.text import parsed_lines
+from misnomer.rows.files.text import odd_line, parsed_lines
 from misnomer.rows.files.unpacked import read_whole
 from misnomer.rows.parts import validated
 from misnomer.rows.tabular import as_table
@@ -192,8 +192,15 @@ def _arrow(path: Path) -> pa.Table:
 
 
 def _json(path: Path) -> pa.Table:
-    with _open(path) as stream:
-        table = parsed_lines(read_whole(stream, str(path)))
+    try:
+        with _open(path) as stream:
+            table = parsed_lines(read_whole(stream, str(path)))
+    except pa.ArrowInvalid:
+        with _open(path) as stream:
+            odd = odd_line(stream)
+        if odd:
+            raise ValueError(f"{path}: {odd}") from None
+        raise
     with _open(path) as stream:
         return with_lines(validated(table), json_lines(stream))
 

@@ -141,12 +141,13 @@ class TextPart:
     @property
     def file(self) -> Delimited:
         """The file, in UTF-8."""
-        opened = in_utf8(lambda: open_text(self.name), self.dialect.encoding, b"")
-        return Delimited(opened, self.name, self.dialect)
+        return Delimited(
+            in_utf8(lambda: open_text(self.name), self.dialect), self.name, self.dialect
+        )
 
     def _opened(self, left_out: _LeftOut | None) -> Any:
         """Open the file for Arrow, without the lines that are not UTF-8 if those are left out."""
-        if self.dialect.encoding is not None:
+        if self.dialect.encoding is not None or self.dialect.old_mac:
             return self.file.opened()
         if left_out is None:
             return open_cells(self.name)
@@ -270,6 +271,14 @@ def sound_lines(block: bytes) -> tuple[bytes, int]:
     return b"".join(kept), odd
 
 
+def odd_line(stream: BinaryIO) -> str:
+    """Say which line is the first that is no JSON object; nothing where all are."""
+    for number, line in enumerate(stream, start=1):
+        if line.strip() and not sound_lines(line)[0]:
+            return f"line {number} is no JSON object: mend it, or leave it out (--skip-bad)"
+    return ""
+
+
 @dataclass(frozen=True, eq=False)
 class LinesPart:
     """One file of JSON lines; without a schema the types are those of each block."""
@@ -292,8 +301,16 @@ class LinesPart:
                         yield parsed_lines(sound)
         except FAULTS as error:
             if bad is None:
-                raise ValueError(complaint(self.name, error)) from None
+                raise ValueError(self._fault(error)) from None
             bad.append(complaint(self.name, error, "the rest of the file"))
+
+    def _fault(self, error: BaseException) -> str:
+        try:
+            with open_text(self.name) as stream:
+                odd = odd_line(stream)
+        except FAULTS:
+            odd = ""
+        return f"{self.name}: {odd}" if odd else complaint(self.name, error)
 
     def _blocks(self) -> Iterator[bytes]:
         """Read blocks of bytes, each up to the end of a line."""
