@@ -14,10 +14,12 @@ ALL = [(paper, section) for paper in NAMES for section in sections(paper)]
 
 
 @pytest.mark.parametrize(("paper", "section"), ALL, ids=[f"{p}-{s.name}" for p, s in ALL])
-def test_a_quick_run_agrees_with_the_stored_one(paper, section, monkeypatch):
+def test_a_quick_run_agrees_with_the_stored_one(paper, section, monkeypatch, capsys):
     monkeypatch.setattr(data, "FETCH", False)
     page = (ROOT / paper / "README.md").read_text(encoding="utf-8")
     assert run_quick(paper, section) == []
+    if "the data are not at hand" in (said := capsys.readouterr().out):
+        pytest.skip(said.strip())
     assert (ROOT / paper / "README.md").read_text(encoding="utf-8") == page  # nothing is rewritten
 
 
@@ -107,4 +109,4 @@ def test_a_number_that_moved_is_noticed():
 
 def test_no_warning_is_silenced():
     for path in ROOT.rglob("*.py"):
-        assert not re.search(r"simplefilter|filterwarnings", path.read_text()), path
+        assert not re.search(r"simplefilter|filterwarnings|PYTHONWARNINGS", path.read_text()), path
