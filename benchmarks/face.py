@@ -28,8 +28,7 @@ from misnomer.channel import fixed, free
 from misnomer.engines.local import fold
 from misnomer.model import Model
 from misnomer.smoothing import additive
-from misnomer.solvers.em import climb
-from misnomer.solvers.starts import starts
+from misnomer.solvers.em import climb, starts
 from misnomer.solvers.task import Task
 from misnomer.table import Column, Schema
 

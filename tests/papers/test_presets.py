@@ -32,7 +32,7 @@ from misnomer.papers import (
 )
 from misnomer.simulate import all_cells, draw_zeng, make_noisy_labels, matched_target
 from misnomer.smoothing import m_estimate
-from misnomer.solvers.cestnik import m_estimate_probability
+from misnomer.solvers.counts import m_estimate_probability
 
 NOISE = [[0.8, 0.5], [0.2, 0.5]]
 TARGET = matched_target(0.899, f_value=0.903)

@@ -8,8 +8,7 @@ import pytest
 from misnomer.channel import free, unlabeled
 from misnomer.engines.local import fold
 from misnomer.smoothing import Smoothing, additive, automatic, m_estimate
-from misnomer.solvers.em import climb, em
-from misnomer.solvers.starts import starts
+from misnomer.solvers.em import climb, em, starts
 from misnomer.solvers.task import Task
 from tests.contracts import random_model
 

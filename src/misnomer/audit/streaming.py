@@ -30,7 +30,7 @@ from misnomer.rows.columns.labels import with_clean_labels
 from misnomer.rows.files.paths import files_of
 from misnomer.rows.files.unpacked import free_memory, unpacked_size
 from misnomer.rows.scan import Scan, scan
-from misnomer.solvers.conditional.slope import Slope
+from misnomer.solvers.conditional.objective import Slope
 from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
 

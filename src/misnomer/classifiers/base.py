@@ -16,13 +16,13 @@ from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
 from misnomer.classifiers.choose import is_open, solve, warn_of_search
+from misnomer.classifiers.inputs import check_size
 from misnomer.classifiers.parameters import (
     feature_log_prob,
     importances,
     said_prior,
     with_prior,
 )
-from misnomer.classifiers.sizes import check_size
 from misnomer.engines.local import fold
 from misnomer.evidence import Evidence
 from misnomer.head.solve import Head

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ from misnomer.rows.tabular import as_table
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
+
 
 HEAVIEST = 1e15  # a weight: one beside it still counts, and sums of weighted squares are numbers
 
@@ -258,3 +260,28 @@ def _built(channel: Any, K: int) -> Channel:
     if built.n_labels != K:
         raise ValueError(f"the channel has {built.n_labels} rows but y holds {K} given labels")
     return replace(built)
+
+
+def check_size(classes: int, statistics: int) -> None:
+    """Refuse a model that this machine cannot hold: its weights and sums are dense.
+
+    Examples
+    --------
+    >>> check_size(5, 1_000)
+    >>> check_size(5_000, 100_000_000)
+    Traceback (most recent call last):
+    ...
+    ValueError: 5,000 classes times 100,000,000 values and words make a model of 4,000 GB ...
+    """
+    try:
+        room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return
+    need = 8 * classes * statistics
+    if 4 * need > room:  # weights, sums, virtual examples, and what is in between
+        raise ValueError(
+            f"{classes:,} classes times {statistics:,} values and words make a model of "
+            f"{need / 1e9:,.0f} GB (four times that while it is fitted), which does not fit: call "
+            "audit(), which keeps such a model sparse, leave out columns with many values, or "
+            "join rare classes"
+        )

@@ -15,8 +15,6 @@ __all__ = [
     "backend",
     "expect",
     "log_shares",
-    "matched",
-    "pooled",
     "presence",
     "scores",
     "softmax",
@@ -54,17 +52,16 @@ try:
         accumulate,
         backend,
         expect,
+        log_shares,
         presence,
         scores,
+        softmax,
         tally,
     )
-    from misnomer.kernels.compiled_solvers import log_shares, matched, pooled, softmax
 except ImportError:
     accumulate = _said_once(reference.accumulate)
     expect = _said_once(reference.expect)
     log_shares = reference.log_shares
-    matched = _said_once(reference.matched)
-    pooled = _said_once(reference.pooled)
     presence = reference.presence
     scores = _said_once(reference.scores)
     softmax = reference.softmax

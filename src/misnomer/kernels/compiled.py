@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.kernels import _compiled
+from misnomer.kernels import _compiled, reference
 from misnomer.kernels.blocks import Array, Block, Codes, Flags, Reals, Words
 from misnomer.kernels.reference import Labels
 from misnomer.kernels.threads import threads
@@ -116,6 +116,40 @@ def presence(codes: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.bool_]:
     seen = np.zeros((codes.shape[1], 1 << (8 * codes.itemsize)), np.uint8)
     _compiled.presence(codes, seen)
     return seen.view(np.bool_)
+
+
+def softmax(scores: Array) -> tuple[Array, Array]:
+    """Turn log weights into shares: ``exp(a - height)`` and ``height = log sum exp(a)``.
+
+    Examples
+    --------
+    >>> share, height = softmax(np.log([[1.0, 3.0]]))
+    >>> share.round(2).tolist(), np.exp(height).round(2).tolist()
+    ([[0.25, 0.75]], [4.0])
+    """
+    share = np.array(scores, np.float64, order="C")
+    height = np.empty(len(share))
+    _compiled.softmax(share, height)
+    return share, height
+
+
+def log_shares(sums: Array, virtual: Array) -> Array:
+    """Take ``log c - log sum_s c`` with ``c = sums + virtual``, (K, S).
+
+    Counts that are not positive are left to the definition, which says what they mean.
+
+    Examples
+    --------
+    >>> np.exp(log_shares(np.array([[2.0, 1.0, 0.0]]), np.ones((1, 3)))).round(3).tolist()
+    [[0.5, 0.333, 0.167]]
+    """
+    sums = np.asarray(sums, np.float64)
+    virtual = np.broadcast_to(np.asarray(virtual, np.float64), sums.shape)
+    K, S = sums.shape
+    out = np.empty((S, K)).T if sums.strides[0] < sums.strides[1] else np.empty((K, S))
+    if not _compiled.log_shares(sums, virtual, None, out, False):
+        return reference.log_shares(sums, virtual)
+    return out
 
 
 def backend() -> str:

@@ -1,4 +1,4 @@
-"""The definition of every kernel, in NumPy: slow where the compiled twin is fast, never different.
+"""The definition of every kernel, in NumPy: slow where the compiled one is fast, never different.
 
 A table of rows is a tuple of blocks. With t(x) the statistics of all blocks side by side,
 
@@ -6,8 +6,6 @@ A table of rows is a tuple of blocks. With t(x) the statistics of all blocks sid
     accumulate  sum over rows of share[i, k] t(x_i)                     for each class
     tally       sum over rows with code c of weight_i t(x_i)            for each code
     expect      scores + table[code], softmax, accumulate, in one pass  (the E-step of EM)
-    pooled      how scores explain labels behind a channel              (the sums of a gradient)
-    matched     the same without a gradient
     log_shares  log of counts over their sum                            (weights of words)
 """
 
@@ -15,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,131 +165,19 @@ def softmax(scores: Array) -> tuple[Array, Array]:
     return share / total, (top + np.log(total))[:, 0]
 
 
-def log_shares(
-    sums: Array,
-    virtual: Array,
-    less: Array | None = None,
-    *,
-    out: Array | None = None,
-    centered: bool = False,
-) -> Array:
-    """Take ``log c - log sum_s c`` with ``c = max(sums - less, 0) + virtual``, (K, S).
+def log_shares(sums: Array, virtual: Array) -> Array:
+    """Take ``log c - log sum_s c`` with ``c = sums + virtual``, (K, S).
 
-    A share of zero has the logarithm ``LOG_ZERO``; a class without counts has even shares. Where
-    ``centered``, the mean over the classes is taken off.
+    A share of zero has the logarithm ``LOG_ZERO``; a class without counts has even shares.
 
     Examples
     --------
     >>> np.exp(log_shares(np.array([[2.0, 1.0, 0.0]]), np.ones((1, 3)))).round(3).tolist()
     [[0.5, 0.333, 0.167]]
     """
-    counts = (sums if less is None else np.maximum(sums - less, 0.0)) + virtual
+    counts = sums + virtual
     mass = counts.sum(axis=1, keepdims=True)
     none = mass <= 0
     shares = np.where(none, 1.0 / max(sums.shape[1], 1), counts / np.where(none, 1.0, mass))
     with np.errstate(divide="ignore"):
-        found = np.maximum(np.log(shares), LOG_ZERO)
-    if centered:
-        found -= found.mean(axis=0)
-    if out is None:
-        return np.asarray(found)
-    out[...] = found
-    return out
-
-
-class Explained(NamedTuple):
-    """How well shares explain labels, and the sums behind its derivatives.
-
-    Attributes
-    ----------
-    loglik : float
-        ``sum_i w_i log P(label_i | x_i)``.
-    joint : (C, K) array
-        Weight by code and true class, by P(true | x, label).
-    size : (K,) array
-        ``sum_i w_i q_ik``.
-    cross : (K, K) array
-        ``sum_i w_i q_ik q_il``.
-    first : (2, K) array
-        ``sum_i w_i q_ik u_ik`` for u the moved scores, then the contrast.
-    mean : (2, K) array
-        ``sum_i w_i q_ik sum_l q_il u_il``, likewise.
-    held : (2,) array
-        ``sum_ik w_i P(k | x_i, label_i) u_ik``, likewise.
-    """
-
-    loglik: float
-    joint: Array
-    size: Array
-    cross: Array
-    first: Array
-    mean: Array
-    held: Array
-
-
-class Matched(NamedTuple):
-    """The first three of `Explained`: what is known without derivatives."""
-
-    loglik: float
-    joint: Array
-    size: Array
-
-
-def matched(
-    scores: Array,
-    contrast: Array | None,
-    codes: Labels,
-    weight: Array,
-    table: Array,
-    scale: float,
-    mix: float,
-    bias: Array,
-) -> Matched:
-    """Find what `pooled` does without the sums behind derivatives."""
-    return Matched(*pooled(scores, contrast, codes, weight, table, scale, mix, bias)[:3])
-
-
-def pooled(
-    scores: Array,
-    contrast: Array | None,
-    codes: Labels,
-    weight: Array,
-    table: Array,
-    scale: float,
-    mix: float,
-    bias: Array,
-) -> Explained:
-    """Explain labels by ``q = softmax(scale (scores + mix contrast + bias))`` behind a table.
-
-    Parameters
-    ----------
-    scores, contrast : (K, n) arrays
-        Class by class; the contrast may be None.
-    codes : (n,) array of int, rising
-        The row of ``table`` that says P(label | true) of each row.
-    weight : (n,) array
-        Of the rows.
-    table : (C, K) array
-        P(label | true).
-    scale, mix, bias
-        See above.
-    """
-    other = np.zeros_like(scores) if contrast is None else contrast
-    moved = scale * (scores + mix * other + bias[:, None])
-    share = softmax(moved.T)[0].T
-    seen = table[codes].T * share
-    chance = np.maximum(seen.sum(axis=0), 1e-300)
-    after = weight * seen / chance
-    joint = np.zeros_like(table)
-    np.add.at(joint, codes, after.T)
-    counted = weight * share
-    both = np.stack([moved, other])
-    return Explained(
-        float(weight @ np.log(chance)),
-        joint,
-        counted.sum(axis=1),
-        counted @ share.T,
-        (counted * both).sum(axis=2),
-        (counted * (share * both).sum(axis=1, keepdims=True)).sum(axis=2),
-        (after * both).sum(axis=(1, 2)),
-    )
+        return np.asarray(np.maximum(np.log(shares), LOG_ZERO))

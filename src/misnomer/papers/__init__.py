@@ -13,7 +13,7 @@ from misnomer.papers.lynch import CombinedBayesTest
 from misnomer.papers.quantizer import BestQuantizer
 from misnomer.papers.variational import VBNB
 from misnomer.papers.zeng import INB, NAL, NLNN, BayesANIL, NoiseFilterNB
-from misnomer.solvers.cestnik import m_estimate_probability
+from misnomer.solvers.counts import m_estimate_probability
 from misnomer.solvers.exact.error import probability_of_error
 from misnomer.solvers.exact.quantization import best_quantization
 

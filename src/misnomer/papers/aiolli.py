@@ -14,7 +14,7 @@ from misnomer.channel import unlabeled
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.families import Gaussian
 from misnomer.papers.preset import Preset
-from misnomer.solvers.mixture import mixture
+from misnomer.solvers.em import mixture
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from misnomer.classifiers import labels
 from misnomer.kernels.blocks import Codes
 from misnomer.kernels.reference import softmax
 from misnomer.papers.preset import Preset
-from misnomer.solvers.cestnik import bayes
+from misnomer.solvers.counts import bayes
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.positive_unlabeled import two_names
 from misnomer.papers.preset import FlipRates, Preset, TwoClasses
 from misnomer.smoothing import Smoothing
-from misnomer.solvers.moments.align_classes import permuted
+from misnomer.solvers.em import em_from_moments, em_from_random
+from misnomer.solvers.moments.components import permuted
 from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.moments.positive import closed_form, em_from_closed_form
 from misnomer.solvers.moments.third_moments import third_moments
-from misnomer.solvers.noisy_em import em_from_moments, em_from_random
 from misnomer.solvers.task import Fit
 
 

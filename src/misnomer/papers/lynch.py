@@ -18,7 +18,7 @@ from misnomer.solvers.exact.error import checked_prior, probability_of_error
 from misnomer.solvers.exact.evidence import log_evidence, predictive
 from misnomer.solvers.exact.quantization import best_quantization
 
-_TIE = 1e-9  # smaller log-odds are rounding: exact ties are common with small counts
+MIN_LOG_ODDS = 1e-9  # smaller log-odds are rounding: exact ties are common with small counts
 
 
 class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -197,7 +197,7 @@ class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _odds(self, log_ratio: Array) -> Array:
         odds = log_ratio + np.log(self.class_prior_[1]) - np.log(self.class_prior_[0])
-        return np.where(np.abs(odds) < _TIE, 0.0, odds)
+        return np.where(np.abs(odds) < MIN_LOG_ODDS, 0.0, odds)
 
 
 def _as_column(X: ArrayLike) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from misnomer.solvers.exact.error import checked_sizes
 from misnomer.solvers.exact.quantization import Method, best_quantization
 
-_MOST_ROWS_EXACT = 20  # in both classes together: a second or two
+MAX_ROWS_EXACT = 20  # in both classes together: a second or two
 
 
 class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,7 +69,7 @@ class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         """Find the number of bins and the edges of each column."""
         rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64)
         sizes = self._sizes(len(rows), y)
-        self.method_: Method = "exact" if sum(sizes) <= _MOST_ROWS_EXACT else "own-counts"
+        self.method_: Method = "exact" if sum(sizes) <= MAX_ROWS_EXACT else "own-counts"
         self.n_bins_ = best_quantization(
             sizes, self.alpha, dirichlet=self.dirichlet, method=self.method_
         )

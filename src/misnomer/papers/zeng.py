@@ -24,8 +24,8 @@ from misnomer.smoothing import Smoothing
 from misnomer.solvers.aspect import aspect
 from misnomer.solvers.conditional.fit import Conditional
 from misnomer.solvers.counts import counts
-from misnomer.solvers.features import Features, features, spelled_features
-from misnomer.solvers.noisy_em import em_from_diagonal
+from misnomer.solvers.em import em_from_diagonal
+from misnomer.solvers.moments.products import Features, feature_rows, features
 from misnomer.solvers.task import Fit, Task
 
 
@@ -229,8 +229,8 @@ class BayesANIL(Preset):
         return partial(aspect, trust=self.trust)
 
 
-_FOLDS = 4  # as Brodley and Friedl have it
-_SHARES = {"classification": 0.0, "majority": 0.5, "consensus": 1.0}
+FILTER_FOLDS = 4  # as Brodley and Friedl have it
+VOTE_SHARES = {"classification": 0.0, "majority": 0.5, "consensus": 1.0}
 
 
 def judges(vote: str) -> list[Any]:
@@ -290,8 +290,8 @@ class NoiseFilterNB(Preset):
     @property
     def solver(self) -> Any:
         """Filter, then count."""
-        if self.vote not in _SHARES:
-            known = ", ".join(f'"{name}"' for name in _SHARES)
+        if self.vote not in VOTE_SHARES:
+            known = ", ".join(f'"{name}"' for name in VOTE_SHARES)
             raise ValueError(f"vote must be one of {known}, not {self.vote!r}")
         return partial(filter_and_count, vote=self.vote)
 
@@ -304,10 +304,10 @@ def filter_and_count(task: Task, vote: str) -> Fit:
     """Count the rows that at most a share of the judges would label otherwise."""
     whole = task.whole
     found = features(task.schema, whole.sums[0], whole.rows)
-    X = sparse.csr_array(sparse.vstack([_spelled(found, batch) for batch in task.batches]))
+    X = sparse.csr_array(sparse.vstack([_feature_matrix(found, batch) for batch in task.batches]))
     given = np.concatenate([batch.given for batch in task.batches])
     outvoted = against(X, given, task.channel.n_labels, judges(vote))
-    kept = outvoted <= _SHARES[vote] if vote != "consensus" else outvoted < 1.0
+    kept = outvoted <= VOTE_SHARES[vote] if vote != "consensus" else outvoted < 1.0
     if len(np.unique(given[kept])) < len(np.unique(given)):
         kept = np.ones(len(given), bool)  # a class without rows cannot be counted
     ends = np.cumsum([0, *(len(batch) for batch in task.batches)])
@@ -331,14 +331,14 @@ def against(
     sizes = np.unique(given[known], return_counts=True)[1]
     if len(sizes) < 2 or sizes.min() < 2:
         return out
-    split = StratifiedKFold(min(_FOLDS, int(sizes.min())), shuffle=True, random_state=0)
+    split = StratifiedKFold(min(FILTER_FOLDS, int(sizes.min())), shuffle=True, random_state=0)
     for voter in voters:
         guess = cross_val_predict(voter, X[known], given[known], cv=split)
         out[known] += (guess != given[known]) / len(voters)
     return out.round(9)
 
 
-def _spelled(found: Features, batch: Any) -> sparse.csr_array:
+def _feature_matrix(found: Features, batch: Any) -> sparse.csr_array:
     return sparse.csr_array(
-        sparse.vstack([sparse.csr_array(x) for x, _ in spelled_features(found, batch)])
+        sparse.vstack([sparse.csr_array(x) for x, _ in feature_rows(found, batch)])
     )

@@ -20,7 +20,7 @@ from misnomer.channel import Channel
 from misnomer.families import Gaussian
 from misnomer.kernels.reference import statistic
 from misnomer.model import Model, weights_of
-from misnomer.solvers.features import features
+from misnomer.solvers.moments.products import features
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Schema
 

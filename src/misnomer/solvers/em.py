@@ -1,21 +1,30 @@
-"""Expectation maximization for any channel, with Anderson acceleration that cannot do harm."""
+"""Expectation maximization for any channel: where it starts, how it climbs, and who starts it.
+
+Anderson acceleration looks ahead and cannot do harm: a step that overshoots is taken back.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.model import Model
-from misnomer.solvers.starts import starts
-from misnomer.solvers.task import Fit, Task
+from misnomer.channel import Channel, flips, free
+from misnomer.families import Gaussian
+from misnomer.model import Model, weights_of
+from misnomer.solvers.counts import from_counts
+from misnomer.solvers.moments.components import align_classes, dominant
+from misnomer.solvers.moments.flip_rates import moments
+from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
+from misnomer.table import Group, Schema
 
 Array = NDArray[np.float64]
 
-_DEPTH = 5  # passes that an extrapolation looks back on
-_SHORT = 8  # passes of a trial run of each start; the best goes on to the end
+
+ANDERSON_DEPTH = 5  # passes that an extrapolation looks back on
+TRIAL_PASSES = 8  # passes of a trial run of each start; the best goes on to the end
 
 
 def em(task: Task) -> Fit:
@@ -23,7 +32,7 @@ def em(task: Task) -> Fit:
     candidates = starts(task)
     if len(candidates) > 1:
         trials = [
-            climb(replace(task, max_iter=_SHORT, progress=None), model, virtual)
+            climb(replace(task, max_iter=TRIAL_PASSES, progress=None), model, virtual)
             for model, virtual in candidates
         ]
         best = max(range(len(trials)), key=lambda i: trials[i].objective)
@@ -82,7 +91,7 @@ class _Memory:
             return None
         self.inputs.append(_flat(previous))
         self.outputs.append(_flat(out))
-        del self.inputs[: -_DEPTH - 1], self.outputs[: -_DEPTH - 1]
+        del self.inputs[: -ANDERSON_DEPTH - 1], self.outputs[: -ANDERSON_DEPTH - 1]
         if len(self.inputs) < 2:
             return None
         residual = np.stack(self.outputs, axis=1) - np.stack(self.inputs, axis=1)
@@ -128,3 +137,168 @@ def _shaped(flat: Array, like: Stats) -> Stats:
     cut = like.joint.size
     joint, sums = flat[:cut].reshape(like.joint.shape), flat[cut:].reshape(like.sums.shape)
     return replace(like, joint=joint, sums=sums)
+
+
+START_DIAGONALS = (0.6, 0.95, 0.7, 0.9)  # tried after the channel's own
+
+
+def starts(task: Task) -> list[tuple[Model, Array]]:
+    """List ``n_init`` starting models with their virtual examples.
+
+    The first takes the labels through the channel as it stands; the next ones the same with
+    another diagonal; all further ones random rows as the centers of the classes.
+    """
+    found = []
+    if task.channel.n_labels and task.by_label.rows > 0:
+        channels = [task.channel, *_variants(task.channel)][: task.n_init]
+        for channel in channels:
+            found.append(from_counts(task.schema, task.by_label, channel, task.smoothing))
+    rng = np.random.default_rng(task.seed)
+    while len(found) < task.n_init:
+        found.append(random_start(task, rng))
+    return found
+
+
+def _variants(channel: Channel) -> list[Channel]:
+    """Move the free cells toward other diagonals."""
+    L, K = channel.matrix.shape
+    if K != L or not channel.free.any():
+        return []
+    out = []
+    for diagonal in START_DIAGONALS:
+        off = (1.0 - diagonal) / max(K - 1, 1)
+        mass = np.eye(K) * (diagonal - off) + off
+        out.append(replace(channel, counts=np.zeros((L, K))).refit(mass))
+    return [replace(one, counts=channel.counts) for one in out]
+
+
+def random_start(task: Task, rng: np.random.Generator) -> tuple[Model, Array]:
+    """Center each class on a random row, with the spread of the whole table."""
+    K = task.channel.n_classes
+    whole = task.whole
+    virtual = task.smoothing.virtual(task.schema, whole, np.full((1, K), 1.0 / K))
+    first = task.batches[0]
+    chosen = np.sort(rng.choice(len(first), size=K, replace=len(first) < K))
+    rows = tally(replace(first.take(chosen), weight=None), np.arange(K), K)
+    average = Stats(whole.joint / whole.rows, whole.sums / whole.rows)
+    weights = weights_of(task.schema, rows.sums + average.sums, virtual)
+    return Model(np.full(K, 1.0 / K), task.channel, weights, task.schema), virtual
+
+
+MIN_FLIP_RATE = 0.01  # a flip rate of exactly 0 or 1 would never change
+
+
+def bounded(task: Task) -> Task:
+    """Give real columns one virtual example at the pooled variance, if they have none.
+
+    Without it the likelihood has no maximum: a class may shrink to a single row.
+    """
+    shrink = max(task.smoothing.shrink, 1.0)
+    return replace(task, smoothing=replace(task.smoothing, shrink=shrink))
+
+
+def em_from_moments(task: Task, estimator: str = "least-squares") -> Fit:
+    """Run EM once, from the closed form."""
+    task = bounded(task)
+    start = moments(task, estimator)
+    matrix = np.clip(start.model.channel.matrix, MIN_FLIP_RATE, 1 - MIN_FLIP_RATE)
+    model = replace(start.model, channel=replace(start.model.channel, matrix=matrix))
+    fit = climb(task, model, start.details["virtual"])
+    details = {**start.details, **fit.details, "objectives": np.array([fit.objective])}
+    return replace(fit, model=align_classes(fit.model), details=details)
+
+
+def em_from_random(task: Task) -> Fit:
+    """Run EM to its end from ``n_init`` random models with random flip rates; keep the best."""
+    task = bounded(task)
+    rng = np.random.default_rng(task.seed)
+    fits = []
+    for _ in range(task.n_init):
+        model, virtual = random_start(task, rng)
+        rates = rng.uniform(MIN_FLIP_RATE, 0.5, size=task.channel.n_classes).tolist()
+        channel = replace(task.channel, matrix=flips(rates).matrix)
+        fits.append(climb(task, replace(model, channel=channel), virtual))
+    best = max(fits, key=lambda fit: fit.objective)
+    details = {**best.details, "objectives": np.array([fit.objective for fit in fits])}
+    return replace(best, model=align_classes(best.model), details=details)
+
+
+def em_from_diagonal(task: Task, diagonal: float = 0.8) -> Fit:
+    """Run EM with a full channel that starts with ``diagonal``, and keep its diagonal largest."""
+    if not 0.0 < diagonal < 1.0:
+        raise ValueError(
+            f"the diagonal of the first channel must lie between 0 and 1, not {diagonal}: "
+            "EM never leaves the identity"
+        )
+    counts = task.channel.counts
+    fit = em(replace(bounded(task), channel=free(task.channel.n_classes, diagonal, counts=counts)))
+    model = align_classes(fit.model)
+    return replace(fit, model=model, details={**fit.details, "dominant": dominant(model.channel)})
+
+
+@dataclass(frozen=True, eq=False)
+class KnownVariance(Model):
+    """A model whose classes share one variance and, unless ``shares``, one prior."""
+
+    variance: float = 1.0
+    shares: bool = False
+
+    def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> KnownVariance:
+        """Move each mean to the average of the rows it is responsible for."""
+        mass = stats.mass
+        weights = self.schema.each(lambda group: _weights(group, stats.sums, self.variance))
+        prior = mass / mass.sum() if self.shares else np.full(len(mass), 1.0 / len(mass))
+        return replace(self, prior=prior, weights=weights)
+
+    def log_prior(self, virtual: Array, classes: float = 0.0) -> float:
+        """Nothing: there are no virtual examples."""
+        return 0.0
+
+
+def mixture(task: Task, variance: float = 1.0, shares: bool = False) -> Fit:
+    """Run plain EM from ``n_init`` random starts; as the variance goes to 0 this is k-means."""
+    if not variance > 0 or not np.isfinite(variance):
+        raise ValueError(f"the variance must be positive, not {variance}")
+    _check(task.schema)
+    rng = np.random.default_rng(task.seed)
+    fits = []
+    for _ in range(task.n_init):
+        seed, virtual = random_start(task, rng)
+        means = _first_means(task, rng)
+        start = KnownVariance(
+            seed.prior,
+            task.channel,
+            seed.weights,
+            task.schema,
+            variance=variance,
+            shares=shares,
+        )
+        start = start.maximise(Stats(np.eye(len(seed.prior)), means), virtual)
+        fits.append(climb(task, start, virtual, accelerate=False))
+    return max(fits, key=lambda fit: fit.objective)
+
+
+def _first_means(task: Task, rng: np.random.Generator) -> Array:
+    """Take different rows as the first means."""
+    K, first = task.channel.n_classes, task.batches[0]
+    if len(first) < K:
+        raise ValueError(f"{K} clusters need {K} rows at least, X has n_samples={len(first)}")
+    chosen = rng.choice(len(first), size=K, replace=False)
+    return tally(replace(first.take(chosen), weight=None), np.arange(K), K).sums
+
+
+def _weights(group: Group, sums: Array, variance: float) -> Array:
+    """Compute ``t(x) . w = -(x - mean)^2 / 2v - log(2 pi v) / 2`` with the known variance v."""
+    assert isinstance(group.family, Gaussian)
+    _, mean, _ = group.family.spread(sums[:, group.span])
+    seen = -0.5 * (np.log(2 * np.pi * variance) + mean**2 / variance)
+    return np.concatenate([seen, mean / variance, np.full_like(mean, -0.5 / variance)], axis=1)
+
+
+def _check(schema: Schema) -> None:
+    for column in schema.columns:
+        if column.kind not in ("gaussian", "ignored"):
+            raise ValueError(
+                f"column {column.name!r} is {column.kind}, but a mixture of normal distributions "
+                "needs numbers; use NoisyLabelNB(channel=unlabeled(K)) for other columns"
+            )

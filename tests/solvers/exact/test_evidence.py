@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
 
 from misnomer.solvers.exact.counts import alpha_pair, checked_dirichlet, labeled_counts
-from misnomer.solvers.exact.evidence import _log_total, log_evidence, log_moved, predictive
-from misnomer.solvers.exact.mass import Mass, Node, pull_back
+from misnomer.solvers.exact.evidence import (
+    Mass,
+    Node,
+    _log_total,
+    log_evidence,
+    log_moved,
+    predictive,
+    pull_back,
+)
 from tests.solvers.exact.arrangements import compositions, evidence
 
 ALPHAS = [

@@ -19,9 +19,15 @@ from misnomer.smoothing import additive
 from misnomer.solvers.counts import from_counts
 from misnomer.solvers.em import climb
 from misnomer.solvers.task import Task
-from misnomer.solvers.variational.average import average, averages, shares, upright_chance
 from misnomer.solvers.variational.dirichlet import expected_channel, prior_counts
-from misnomer.solvers.variational.fit import Belief, variational
+from misnomer.solvers.variational.fit import (
+    Belief,
+    aligned_chance,
+    average,
+    averages,
+    shares,
+    variational,
+)
 from misnomer.stats import Stats
 from misnomer.table import Batch
 
@@ -150,7 +156,7 @@ def test_two_explanations_as_good_as_each_other_are_averaged():
 def test_an_end_with_the_names_exchanged_is_read_the_other_way_round():
     joint = np.array([[10.0, 90.0], [90.0, 10.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     stats = Stats(joint, np.array([[1.0], [2.0]]))
-    chance = upright_chance(joint[:2])
+    chance = aligned_chance(joint[:2])
     assert chance < 1e-6
     turned = average([(-3.0, stats, chance)])
     np.testing.assert_allclose(turned.joint, joint[:, ::-1], atol=1e-3)
@@ -169,4 +175,4 @@ def test_the_chance_that_flip_rates_add_up_to_less_than_one():
     joint = np.array([[8.0, 3.0], [4.0, 5.0]])
     rng = np.random.default_rng(0)
     drawn = rng.beta(5, 3, 200_000) > rng.beta(4, 8, 200_000)
-    assert upright_chance(joint) == pytest.approx(drawn.mean(), abs=0.005)
+    assert aligned_chance(joint) == pytest.approx(drawn.mean(), abs=0.005)

@@ -28,7 +28,7 @@ from misnomer.stats import Stats
 from misnomer.table import Batch, Fold, Group, Schema
 
 Array = NDArray[np.float64]
-_FLAT = 1e-12  # a variance below this share of the mean square is rounding
+MIN_VARIANCE_SHARE = 1e-12  # a variance below this share of the mean square is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def _flags(share: Array) -> sparse.sparray:
 
 def _powers(mean: Array, variance: Array) -> sparse.sparray:
     """Write ``z`` and ``(z^2 - 1) / sqrt(2)`` in terms of ``[observed, u, u^2]``."""
-    flat = variance <= _FLAT * mean**2
+    flat = variance <= MIN_VARIANCE_SHARE * mean**2
     rate = np.where(flat, 0.0, 1.0 / np.sqrt(np.where(flat, 1.0, variance)))
     at, zero, half = mean * rate, np.zeros_like(mean), np.sqrt(0.5)
     return _grid(
@@ -160,7 +160,7 @@ def _counts(schema: Schema, group: Group, average: Array, rows: float) -> Array:
     widths = [schema.columns[i].width for i in group.members]
     alone = np.repeat(np.array(widths) == 1, widths) & (group.kind == "count")
     variance = square - mean**2
-    spread = variance > _FLAT * square
+    spread = variance > MIN_VARIANCE_SHARE * square
     sd = np.sqrt(np.where(spread, variance, 1.0))
     idf = np.log((1.0 + rows) / (1.0 + rows * present)) + 1.0
     length = np.sqrt(max(float(np.sum((idf**2 * square)[~alone])), 1e-300))

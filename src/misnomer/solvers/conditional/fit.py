@@ -22,17 +22,23 @@ from scipy.optimize import OptimizeResult, minimize
 
 from misnomer.channel import Channel
 from misnomer.model import Model
-from misnomer.solvers.conditional.layers import Layers, blank, flat, shaped
-from misnomer.solvers.conditional.network import Network, ignorant
-from misnomer.solvers.conditional.noise import NoiseLayer
-from misnomer.solvers.conditional.problem import Problem, problem
-from misnomer.solvers.starts import starts
+from misnomer.solvers.conditional.network import (
+    Layers,
+    Network,
+    NoiseLayer,
+    blank,
+    flat,
+    ignorant,
+    shaped,
+)
+from misnomer.solvers.conditional.objective import Problem, problem
+from misnomer.solvers.em import starts
 from misnomer.solvers.task import Fit, Progress, Task
 from misnomer.table import Batch, Fold, Schema
 
 Array = NDArray[np.float64]
-_ROWS_BY_COLUMNS = 2000.0  # measured on 500 flags: best for 400 rows at 100, for 4000 at 1000
-_STEPS = 3  # of an M-step: it need not reach its end, every step up is a step of EM
+CELLS_PER_PENALTY = 2000.0  # measured on 500 flags: best for 400 rows at 100, for 4000 at 1000
+M_STEP_ITERATIONS = 3  # of an M-step: it need not reach its end, every step up is a step of EM
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,7 @@ def usual_penalty(task: Task) -> float:
     """
     single = [column for column in task.schema.columns if column.width == 1]
     columns = sum(column.kind not in ("ignored", "text") for column in single)
-    return max(1.0, task.whole.rows * columns / _ROWS_BY_COLUMNS)
+    return max(1.0, task.whole.rows * columns / CELLS_PER_PENALTY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +167,7 @@ def _m_step(rows: Problem, before: Layers, channel: Channel) -> Layers:
         slope = rows.expected(shaped(vector, before), before, channel)
         return slope.value, flat(slope.gradient)
 
-    end, _ = _ascend(objective, flat(before), rows.rows, _STEPS, 0.0, None)
+    end, _ = _ascend(objective, flat(before), rows.rows, M_STEP_ITERATIONS, 0.0, None)
     return shaped(end.x, before)
 
 

@@ -1,20 +1,170 @@
-"""A model whose scores pass through hidden layers: no longer a sum of evidence, still a model."""
+"""Scores of the true classes by layers over t(x), and the channel as one more layer.
+
+    h_0 = t(x);  h_j = tanh(W_j h_{j-1} + a_j);  scores = W_m h_{m-1} + a_m
+
+The first layer reads the compact rows through the kernels, so a pass is a fold over batches.
+Without hidden layers the scores are a sum of evidence; with them there is still a model.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer import kernels
+from misnomer.channel import Channel
 from misnomer.evidence import Evidence
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
-from misnomer.solvers.conditional.layers import Layers, forward, upward
 from misnomer.stats import Stats
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
+
+
+Layers = tuple[Array, ...]  # W_1, a_1, W_2, a_2, ...
+
+
+def forward(batch: Batch, layers: Layers) -> list[Array]:
+    """Compute what each layer puts out, the scores last: [(n, H), ..., (n, K)]."""
+    return upward(kernels.scores(batch.blocks, layers[0], len(batch)) + layers[1], layers)
+
+
+def upward(first: Array, layers: Layers) -> list[Array]:
+    """Go on from what the first layer takes in, (n, H)."""
+    out = [first]
+    for weights, intercept in zip(layers[2::2], layers[3::2], strict=True):
+        out[-1] = np.tanh(out[-1])
+        out.append(out[-1] @ weights.T + intercept)
+    return out
+
+
+def backward(batch: Batch, layers: Layers, out: list[Array], residual: Array) -> Layers:
+    """Compute the gradient of ``sum_i residual_i . scores_i`` for every layer.
+
+    Examples
+    --------
+    >>> from misnomer.kernels.blocks import Reals
+    >>> batch = Batch((Reals(np.array([[2.0]]), np.zeros(1)),), np.zeros(1, np.int32))
+    >>> linear = (np.zeros((2, 3)), np.zeros(2))
+    >>> backward(batch, linear, forward(batch, linear), np.array([[1.0, -1.0]]))[0].tolist()
+    [[1.0, 2.0, 4.0], [-1.0, -2.0, -4.0]]
+    """
+    slopes: list[Array] = []
+    for level in range(len(out) - 1, 0, -1):
+        slopes = [residual.T @ out[level - 1], residual.sum(axis=0), *slopes]
+        residual = (residual @ layers[2 * level]) * (1.0 - out[level - 1] ** 2)
+    first = kernels.accumulate(batch.blocks, np.ascontiguousarray(residual))
+    return (first, residual.sum(axis=0), *slopes)
+
+
+def blank(sizes: Sequence[int], rng: np.random.Generator) -> Layers:
+    """Begin: zero weights without a hidden layer, else small random ones to break the tie.
+
+    ``sizes`` runs from the statistics over the hidden units to the classes.
+    """
+    layers: list[Array] = []
+    for inside, outside in pairwise(sizes):
+        spread = np.sqrt(2.0 / (inside + outside)) if len(sizes) > 2 else 0.0
+        layers += [spread * rng.standard_normal((outside, inside)), np.zeros(outside)]
+    return tuple(layers)
+
+
+def flat(layers: Sequence[Array]) -> Array:
+    """Write all parameters in one vector."""
+    return np.concatenate([part.ravel() for part in layers])
+
+
+def shaped(vector: Array, like: Layers) -> Layers:
+    """Read them back."""
+    edges = np.cumsum([part.size for part in like])[:-1]
+    parts = np.split(vector[: sum(part.size for part in like)], edges)
+    return tuple(part.reshape(one.shape) for part, one in zip(parts, like, strict=True))
+
+
+MIN_FREE_CELL = 1e-6  # where a free cell that is zero starts: its logit must be finite
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLayer:
+    """``channel[:, z] = left[z] softmax(logits[:, z])`` over the free cells of each column.
+
+    ``left`` is what the fixed cells leave. Tied channels have one parameter per column (or one in
+    all): the logit of the diagonal against all other free cells together.
+    """
+
+    channel: Channel
+
+    @property
+    def size(self) -> int:
+        """How many parameters there are."""
+        if not self.channel.n_labels or not self.channel.free.any():
+            return 0
+        cells = {"cells": int(self.channel.free.sum()), "one": 1}
+        return cells.get(self.channel.tied, self.channel.n_classes)
+
+    def start(self) -> Array:
+        """Read the parameters off the channel."""
+        if not self.size:
+            return np.zeros(0)
+        matrix = np.maximum(self.channel.matrix, MIN_FREE_CELL)
+        if self.channel.tied == "cells":
+            return np.log(matrix[self.channel.free])
+        off = np.where(self._off, matrix, 0.0).sum(axis=0)
+        odds = np.log(np.where(self._diagonal, matrix, 0.0).sum(axis=0).clip(MIN_FREE_CELL))
+        odds -= np.log(off.clip(MIN_FREE_CELL))
+        return odds if self.channel.tied == "classes" else np.array([odds.mean()])
+
+    def at(self, parameters: Array) -> Channel:
+        """Build the channel of these parameters."""
+        if not self.size:
+            return self.channel
+        free = self.channel.free
+        left = 1.0 - np.where(free, 0.0, self.channel.matrix).sum(axis=0)
+        matrix = np.where(free, left * self._shares(parameters), self.channel.matrix)
+        return replace(self.channel, matrix=matrix)
+
+    def gradient(self, parameters: Array, joint: Array) -> Array:
+        """Differentiate ``sum (joint + counts) log channel`` by the parameters.
+
+        For the logits: ``mass[y, z] - share[y, z] sum_y mass[y, z]``.
+        """
+        if not self.size:
+            return np.zeros(0)
+        mass = np.where(self.channel.free, joint + self.channel.counts, 0.0)
+        slope: Array = mass - self._shares(parameters) * mass.sum(axis=0)
+        if self.channel.tied == "cells":
+            return slope[self.channel.free]
+        columns = np.where(self._diagonal, slope, 0.0).sum(axis=0)
+        return columns if self.channel.tied == "classes" else np.array([columns.sum()])
+
+    @property
+    def _diagonal(self) -> NDArray[np.bool_]:
+        return self.channel.free & (np.eye(*self.channel.matrix.shape) > 0)
+
+    @property
+    def _off(self) -> NDArray[np.bool_]:
+        return self.channel.free & ~self._diagonal
+
+    def _shares(self, parameters: Array) -> Array:
+        """Take the softmax over the free cells of each column, (L, K); 0 in the fixed ones."""
+        free = self.channel.free
+        if self.channel.tied == "cells":
+            logits = np.zeros(free.shape)
+            logits[free] = parameters
+        else:
+            even = -np.log(np.maximum(self._off.sum(axis=0), 1))
+            logits = np.where(self._diagonal, parameters, even)
+        top = np.where(free, logits, -np.inf).max(axis=0)
+        share = np.where(free, np.exp(np.where(free, logits - top, 0.0)), 0.0)
+        total = share.sum(axis=0)
+        return share / np.where(total > 0, total, 1.0)
+
+
 _NEEDS_SUM = "a model with hidden layers has no {}: fit it without hidden layers"
 
 

@@ -6,17 +6,24 @@ Rows labeled + are a mixture ``alpha P1 + (1 - alpha) P0``, rows labeled - are
 within + and within -,
 
     (alpha - beta)^2 D = alpha (1 - alpha) C        (alpha - beta)^2 E = beta (1 - beta) C
+
+How sure these are: the sums behind them add, so the sums without a part of the rows are the total
+less that part, at no further pass. With G parts and estimates e_g,
+
+    standard error^2 = (G - 1) / G sum_g (e_g - mean e)^2
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.model import Model, weights_of
-from misnomer.solvers.features import (
+from misnomer.solvers.moments.components import project, unmix_components
+from misnomer.solvers.moments.products import (
     Features,
     PairSums,
     Products,
@@ -26,15 +33,14 @@ from misnomer.solvers.features import (
     pairs_of,
     products,
 )
-from misnomer.solvers.moments.standard_errors import PARTS, jackknife, merged
-from misnomer.solvers.moments.unmix_components import project, unmix_components
 from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
-_LARGEST_TABLE = 4000  # features whose products fit in memory
+
+MAX_PRODUCT_FEATURES = 4000  # features whose products fit in memory
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def moments(task: Task, estimator: str = "least-squares") -> Fit:
         return fit_of(task, sides, solve(found, _products(task, found)))
     u = contrast(found, sides.sums[1] / sides.mass[1], sides.sums[0] / sides.mass[0])
     parts = task.fold(
-        lambda batch: pair_sums(found, u, batch, _part(batch), 2 * PARTS), task.batches
+        lambda batch: pair_sums(found, u, batch, _part(batch), 2 * JACKKNIFE_PARTS), task.batches
     )
     fit = fit_of(task, sides, least_squares(found, merged(parts)))
     errors = jackknife(parts, lambda sums: _unknowns(least_squares(found, sums), sums))
@@ -260,7 +266,9 @@ def _side(batch: Batch) -> NDArray[np.int32]:
 def _part(batch: Batch) -> NDArray[np.int32]:
     """Number the labels 0 and 1 of every part of the rows apart."""
     side = _side(batch)
-    return np.where(side < 0, -1, side + 2 * (np.arange(len(side)) % PARTS)).astype(np.int32)
+    return np.where(side < 0, -1, side + 2 * (np.arange(len(side)) % JACKKNIFE_PARTS)).astype(
+        np.int32
+    )
 
 
 def _unknowns(mixture: Mixture, sums: PairSums) -> Array:
@@ -271,7 +279,7 @@ def _unknowns(mixture: Mixture, sums: PairSums) -> Array:
 
 
 def _products(task: Task, found: Features) -> Products:
-    if len(found.owner) > _LARGEST_TABLE or found.words.any():
+    if len(found.owner) > MAX_PRODUCT_FEATURES or found.words.any():
         raise ValueError(
             f"the literal estimator needs a table of {len(found.owner)} x {len(found.owner)} "
             'products, and no text or counts; use estimator="least-squares"'
@@ -295,3 +303,50 @@ def _check(task: Task, estimator: str) -> None:
             "the closed form estimates both flip rates, but the channel fixes some cells; "
             'use solver="em", or PUNB where only positives are labeled'
         )
+
+
+JACKKNIFE_PARTS = 20  # of the rows; each is left out once
+
+
+def merged(parts: PairSums) -> PairSums:
+    """Add up the parts, (2 G,) -> (2,): side is the fastest index."""
+    return PairSums(*(_by_part(values).sum(axis=0) for values in _values(parts)))
+
+
+def jackknife(parts: PairSums, estimate: Callable[[PairSums], Array]) -> Array:
+    """Compute the standard error of each number of an estimate; infinite where it fails.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> one = np.ones((2 * JACKKNIFE_PARTS, 1))
+    >>> parts = PairSums(one[:, 0], rng.normal(size=one.shape), one[:, 0])
+    >>> mean = jackknife(parts, lambda sums: sums.first[:, 0] / sums.mass)
+    >>> by_hand = parts.first.reshape(JACKKNIFE_PARTS, 2).std(axis=0, ddof=1) / np.sqrt(
+    ...     JACKKNIFE_PARTS
+    ... )
+    >>> np.allclose(mean, by_hand)
+    True
+    """
+    by_part = [_by_part(values) for values in _values(parts)]
+    used = np.flatnonzero(by_part[0].sum(axis=1) > 0)
+    try:
+        left = np.stack([estimate(_without(by_part, int(g))) for g in used])
+    except ValueError:  # without some part the form has no solution: nothing is sure
+        return np.full(len(estimate(merged(parts))), np.inf)
+    G = len(used)
+    error: Array = np.sqrt((G - 1) / G * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
+    return error
+
+
+def _values(parts: PairSums) -> tuple[Array, Array, Array]:
+    return parts.mass, parts.first, parts.pairs
+
+
+def _by_part(values: Array) -> Array:
+    """Give parts an axis of their own, (2 G, ...) -> (G, 2, ...)."""
+    return values.reshape(-1, 2, *values.shape[1:])
+
+
+def _without(by_part: list[Array], g: int) -> PairSums:
+    return PairSums(*(values.sum(axis=0) - values[g] for values in by_part))

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from misnomer.channel import positive_unlabeled
 from misnomer.model import Model, weights_of
-from misnomer.solvers.em import climb
-from misnomer.solvers.features import contrast, features, pair_sums, pairs_of, products
+from misnomer.solvers.em import bounded, climb
+from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.flip_rates import check_informative
-from misnomer.solvers.moments.unmix_components import project, unmix_components
-from misnomer.solvers.noisy_em import bounded
+from misnomer.solvers.moments.products import contrast, features, pair_sums, pairs_of, products
 from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch
@@ -31,9 +30,9 @@ from misnomer.table import Batch
 Array = NDArray[np.float64]
 
 #: Share of the positives that a two-sample design labels: none, as far as the population goes.
-_OUTSIDE = 1e-12
-_START = 0.1  # EM starts no nearer to a class without rows, which it would never leave
-_SHARES = (0.5, 0.9)  # P(positive) of the further starts of EM
+LABELED_SHARE_TWO_SAMPLE = 1e-12
+MIN_START_SHARE = 0.1  # EM starts no nearer to a class without rows, which it would never leave
+START_SHARES = (0.5, 0.9)  # P(positive) of the further starts of EM
 
 
 def closed_form(task: Task, design: str, estimator: str = "least-squares") -> Fit:
@@ -71,7 +70,7 @@ def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
     mean, moved = project(task.schema, mean, means[0], population.rows)
     prior = np.array([1 - p, p])
     labeled = min(1.0 - 1e-9, sides.mass[1] / max(population.rows * p, 1e-300))
-    channel = positive_unlabeled(labeled if design == "one-sample" else _OUTSIDE)
+    channel = positive_unlabeled(labeled if design == "one-sample" else LABELED_SHARE_TWO_SAMPLE)
     channel = replace(channel, classes=task.channel.classes, labels=task.channel.labels)
     virtual = task.smoothing.virtual(task.schema, population, prior[None, :])
     sums = mean * (population.rows * prior)[:, None]
@@ -131,7 +130,9 @@ def em_from_closed_form(task: Task, design: str) -> Fit:
     task = bounded(task)
     sides, share = _closed_form(task, design)
     coded = replace(task, batches=[_coded(batch) for batch in task.batches])
-    shares = dict.fromkeys([float(np.clip(share, _START, 1 - _START)), *_SHARES])
+    shares = dict.fromkeys(
+        [float(np.clip(share, MIN_START_SHARE, 1 - MIN_START_SHARE)), *START_SHARES]
+    )
     fits = [_climb(coded, design, _at(task, design, sides, share, p)) for p in shares]
     best = max(fits, key=lambda fit: fit.objective)
     found = np.array([fit.objective for fit in fits])
@@ -154,7 +155,7 @@ def _climb(coded: Task, design: str, start: Fit) -> Fit:
 def _of_unlabeled(model: Model) -> Model:
     """Turn the prior of all rows into that of the unlabeled ones, which then say nothing."""
     prior = model.channel.reverse(model.prior)[0]
-    channel = replace(model.channel, matrix=positive_unlabeled(_OUTSIDE).matrix)
+    channel = replace(model.channel, matrix=positive_unlabeled(LABELED_SHARE_TWO_SAMPLE).matrix)
     return replace(model, prior=prior, channel=channel)
 
 

@@ -16,17 +16,23 @@ from numpy.typing import NDArray
 
 from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.model import Model, weights_of
-from misnomer.solvers.features import Features, Products, features, products, spelled_features
-from misnomer.solvers.moments.unmix_components import project
+from misnomer.solvers.moments.components import project
+from misnomer.solvers.moments.products import (
+    Features,
+    Products,
+    feature_rows,
+    features,
+    products,
+)
 from misnomer.solvers.task import Fit, Task
 from misnomer.stats import Stats
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-12  # a covariance of features of the order of 1 that is none
-_FARTHEST = 0.999  # s of 1 would leave one class without rows
-_TRIPLED = 48  # features whose triples are formed: those that speak loudest
+MIN_COVARIANCE = 1e-12  # a covariance of features of the order of 1 that is none
+MAX_SKEW = 0.999  # s of 1 would leave one class without rows
+MAX_TRIPLED_FEATURES = 48  # features whose triples are formed: those that speak loudest
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +66,7 @@ def third_moments(task: Task, estimator: str = "aligned") -> Fit:
     )
     mean, second = central(table, found.owner)
     sign, loud = loadings(second)
-    picked = np.sort(np.argsort(-loud, kind="stable")[:_TRIPLED])
+    picked = np.sort(np.argsort(-loud, kind="stable")[:MAX_TRIPLED_FEATURES])
     third = task.fold(lambda batch: _triples(found, batch, mean, picked), task.batches)
     near = second[np.ix_(picked, picked)]
     cube = third.total / whole.rows
@@ -78,7 +84,7 @@ def central(table: Products, owner: NDArray[np.intp]) -> tuple[Array, Array]:
     """Compute the mean of each feature and ``z_ij``; 0 within a column, which says nothing."""
     mean = table.first[0] / table.mass[0]
     second = table.second[0] / table.mass[0] - np.outer(mean, mean)
-    silent = (owner[:, None] == owner[None, :]) | (abs(second) < _ROUNDING)
+    silent = (owner[:, None] == owner[None, :]) | (abs(second) < MIN_COVARIANCE)
     return mean, np.where(silent, 0.0, second)
 
 
@@ -113,7 +119,7 @@ def solve(second: Array, third: Array, sign: Array, owner: NDArray[np.intp]) -> 
             "together, so nothing tells two classes apart; give labels, or add columns"
         )
     s = -float(np.where(triple, z3, 0.0).sum() / weight)
-    return u, float(np.clip(s, -_FARTHEST, _FARTHEST))
+    return u, float(np.clip(s, -MAX_SKEW, MAX_SKEW))
 
 
 def as_printed(second: Array, third: Array) -> tuple[Array, float]:
@@ -134,7 +140,7 @@ def as_printed(second: Array, third: Array) -> tuple[Array, float]:
             "Algorithm 3 divides by zero: no three columns vary together, or the first tells "
             'nothing; use estimator="aligned"'
         )
-    s = float(np.clip(-np.where(triple, third, 0.0).sum() / weight, -_FARTHEST, _FARTHEST))
+    s = float(np.clip(-np.where(triple, third, 0.0).sum() / weight, -MAX_SKEW, MAX_SKEW))
     sign = np.sign(second[0] / ((1 - s**2) * u[0]))
     sign[0] = np.sign(u[0])
     return abs(u) * sign, s
@@ -218,7 +224,7 @@ def _flags(schema: Schema) -> NDArray[np.bool_]:
 def _triples(found: Features, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Triples:
     f = len(picked)
     total = np.zeros((f * f, f))
-    for x, weight in spelled_features(found, batch, rows=512):
+    for x, weight in feature_rows(found, batch, rows=512):
         x = x[:, picked] - mean[picked]
         pairs = (x[:, :, None] * x[:, None, :]).reshape(len(x), f * f)
         total += pairs.T @ (x * weight[:, None])
@@ -229,8 +235,8 @@ def _check_flags(schema: Schema, columns: int) -> None:
     flags = all(isinstance(group.family, Bernoulli) for group in schema.groups)
     if not flags or columns != sum(group.family.columns for group in schema.groups):
         raise ValueError(
-            f"Algorithm 3 in print is for flags, {_TRIPLED} at most: cut other columns into flags, "
-            'or use estimator="aligned"'
+            f"Algorithm 3 in print is for flags, {MAX_TRIPLED_FEATURES} at most: cut other columns "
+            'into flags, or use estimator="aligned"'
         )
 
 

@@ -11,7 +11,7 @@ from misnomer.families.family import log
 
 Array = NDArray[np.float64]
 
-LEAST = 1e-3  # a Dirichlet prior must be positive
+MIN_DIRICHLET = 1e-3  # a Dirichlet prior must be positive
 
 
 def prior_counts(channel: Channel) -> Array:
@@ -24,7 +24,7 @@ def prior_counts(channel: Channel) -> Array:
     [[2.0, 1.0], [1.0, 2.0]]
     """
     if channel.counts.any() or not channel.n_labels:
-        return np.maximum(channel.counts, LEAST)
+        return np.maximum(channel.counts, MIN_DIRICHLET)
     L, K = channel.matrix.shape
     off = 1.0 / max(L - 1, 1)
     return np.eye(L, K) * (2.0 - off) + off
@@ -68,7 +68,7 @@ def _tied(channel: Channel, joint: Array) -> tuple[Array, Array, Array]:
     right, wrong = (np.where(where, joint, 0.0).sum(axis=0) for where in (diagonal, off))
     if channel.tied == "one":
         right, wrong = np.full_like(right, right.sum()), np.full_like(wrong, wrong.sum())
-    return np.maximum(right, LEAST), np.maximum(wrong, LEAST), off.sum(axis=0)
+    return np.maximum(right, MIN_DIRICHLET), np.maximum(wrong, MIN_DIRICHLET), off.sum(axis=0)
 
 
 def log_mean(params: Array) -> Array:

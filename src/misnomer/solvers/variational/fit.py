@@ -12,12 +12,13 @@ Real columns keep point estimates of mean and variance (the M-step of EM): a plu
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma
+from scipy.special import betainc, betaincinv, digamma
 
 from misnomer import kernels
 from misnomer.channel import Channel
@@ -25,26 +26,27 @@ from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.families.family import log
 from misnomer.model import Model, weights_of
 from misnomer.solvers.counts import from_counts
-from misnomer.solvers.em import climb
-from misnomer.solvers.starts import random_start
+from misnomer.solvers.em import climb, random_start
+from misnomer.solvers.moments.components import align_classes
+from misnomer.solvers.moments.flip_rates import moments
+from misnomer.solvers.moments.third_moments import third_moments
 from misnomer.solvers.task import Fit, Task
-from misnomer.solvers.variational.average import average, averages, upright_chance
 from misnomer.solvers.variational.dirichlet import (
-    LEAST,
+    MIN_DIRICHLET,
     channel_divergence,
     divergence,
     expected_channel,
     log_mean,
     prior_counts,
 )
-from misnomer.solvers.variational.starts import closed_forms, one_class
 from misnomer.stats import Stats
 from misnomer.table import Batch, Group
 
 Array = NDArray[np.float64]
 
-_RATES = (0.1, 0.3)  # error rates of the starts
-_CLASSES = 2.0  # virtual rows of each class, where the smoothing names none
+
+START_ERROR_RATES = (0.1, 0.3)  # error rates of the starts
+VIRTUAL_CLASS_ROWS = 2.0  # virtual rows of each class, where the smoothing names none
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class Belief:
         total = sums + virtual
         if isinstance(group.family, Bernoulli):
             seen, on = np.split(total, 2, axis=1)
-            off = digamma(np.maximum(seen - on, LEAST)) - digamma(seen)
+            off = digamma(np.maximum(seen - on, MIN_DIRICHLET)) - digamma(seen)
             return np.concatenate([off, digamma(on) - digamma(seen) - off], axis=1)
         return digamma(total) - digamma(_by_column(group, total))
 
@@ -130,7 +132,7 @@ def variational(task: Task) -> Fit:
     belief = cast(Belief, best.model)
     if averages(task.channel, belief.stats):
         ends = [(fit.objective, cast(Belief, fit.model)) for fit in fits]
-        known = [(bound, end.stats, upright_chance(end.joint)) for bound, end in ends]
+        known = [(bound, end.stats, aligned_chance(end.joint)) for bound, end in ends]
         belief = belief.maximise(average(known), belief.virtual)
     details = {"virtual": belief.virtual, "elbos": np.array([fit.objective for fit in fits])}
     model = replace(belief.model, channel=replace(belief.model.channel, counts=task.channel.counts))
@@ -139,7 +141,7 @@ def variational(task: Task) -> Fit:
 
 def _climb(task: Task, start: Model, virtual: Array) -> Fit:
     virtual = _positive(task, virtual)
-    classes = task.smoothing.classes or _CLASSES
+    classes = task.smoothing.classes or VIRTUAL_CLASS_ROWS
     seen = task.fold(start.expect, task.batches)
     empty = Belief(start, virtual, prior_counts(start.channel), seen, classes)
     belief = empty.maximise(seen, virtual)
@@ -152,11 +154,11 @@ def _positive(task: Task, virtual: Array) -> Array:
         if isinstance(group.family, Gaussian):
             return part
         if isinstance(group.family, Bernoulli):
-            off, on = np.split(np.maximum(_sides(part), LEAST).reshape(-1, 2), 2, axis=1)
+            off, on = np.split(np.maximum(_sides(part), MIN_DIRICHLET).reshape(-1, 2), 2, axis=1)
             shape = (len(part), group.family.columns)
             off, on = off.reshape(shape), on.reshape(shape)
             return np.concatenate([off + on, on], axis=1)
-        return np.maximum(part, LEAST)
+        return np.maximum(part, MIN_DIRICHLET)
 
     return task.schema.each(floored)
 
@@ -181,7 +183,7 @@ def _seen_through(channel: Channel) -> list[Channel]:
     if L != K or K < 2 or not channel.free.any():
         return [channel]
     bare = replace(channel, counts=np.zeros((L, K)))
-    off = [rate / (K - 1) for rate in _RATES]
+    off = [rate / (K - 1) for rate in START_ERROR_RATES]
     through = [bare.refit(np.eye(K) * (1 - K * share) + share) for share in off]
     return [replace(one, counts=channel.counts) for one in through]
 
@@ -189,10 +191,125 @@ def _seen_through(channel: Channel) -> list[Channel]:
 def _sides(sums: Array) -> Array:
     """Turn ``[seen, on]`` into one row ``(off, on)`` per class and column."""
     seen, on = np.split(sums, 2, axis=1)
-    return np.stack([np.maximum(seen - on, LEAST), on], axis=-1).reshape(-1, 2)
+    return np.stack([np.maximum(seen - on, MIN_DIRICHLET), on], axis=-1).reshape(-1, 2)
 
 
 def _by_column(group: Group, total: Array) -> Array:
     if not isinstance(group.family, Categorical):
         return np.broadcast_to(total.sum(axis=1, keepdims=True), total.shape)
     return np.add.reduceat(total, group.family.starts, axis=1)[:, group.family.owner]
+
+
+RARE_CLASS_SHARE = 0.01  # share of the class without rows
+MAX_STATISTICS = 400  # statistics: the products of all pairs of columns must stay cheap
+
+
+def closed_forms(task: Task) -> list[tuple[Model, Array]]:
+    """List the models of NB-CCCN and of NB-UNL, as far as these have an answer."""
+    found = []
+    for solve in (moments, _unlabeled):
+        fit = _answer(solve, task)
+        if fit is not None:
+            found.append((fit.model, fit.details["virtual"]))
+    return found
+
+
+def one_class(task: Task) -> list[tuple[Model, Array]]:
+    """List the simplest explanations: nearly every row is of class 0, or of class 1.
+
+    Where one class has hardly any rows, nothing but these tells how the labels came about.
+    """
+    whole = task.whole
+    virtual = task.smoothing.virtual(task.schema, whole, np.full((1, 2), 0.5))
+    weights = weights_of(task.schema, np.repeat(whole.sums, 2, axis=0), virtual)
+    priors = np.array(
+        [[1 - RARE_CLASS_SHARE, RARE_CLASS_SHARE], [RARE_CLASS_SHARE, 1 - RARE_CLASS_SHARE]]
+    )
+    return [(Model(prior, task.channel, weights, task.schema), virtual) for prior in priors]
+
+
+def _answer(solve: Callable[[Task], Fit], task: Task) -> Fit | None:
+    try:
+        return solve(task)
+    except ValueError:  # where a closed form has no answer there is no such start
+        return None
+
+
+def _unlabeled(task: Task) -> Fit:
+    """Find the classes from the columns alone, then let the labels name them."""
+    if task.schema.statistics > MAX_STATISTICS:
+        raise ValueError(f"{task.schema.statistics} statistics are too many for triples of columns")
+    silent = replace(task.channel, matrix=np.full((2, 2), 0.5))  # labels say nothing
+    fit = third_moments(replace(task, channel=silent))
+    seen = task.fold(fit.model.expect, task.batches)
+    channel = replace(silent, counts=np.ones((2, 2))).refit(seen.joint[:2])
+    named = align_classes(replace(fit.model, channel=channel))
+    channel = replace(named.channel, counts=task.channel.counts)
+    return replace(fit, model=replace(named, channel=channel))
+
+
+SAME_BOUND_NATS = 0.01  # nats: ends whose bounds are nearer than this are one end
+QUANTILES = (np.arange(64) + 0.5) / 64
+
+
+def averages(channel: Channel, stats: Stats) -> bool:
+    """Tell whether only the labels name the classes: two of them, free flip rates, none trusted."""
+    free = channel.matrix.shape == (2, 2) and bool(channel.free.all()) and channel.tied != "one"
+    return free and not stats.joint[3:].any()
+
+
+def shares(bounds: Array) -> Array:
+    """Share out one by ``exp(bound)``, each distinct end once.
+
+    Examples
+    --------
+    >>> shares(np.array([-5.0, -5.0, -5.0 - np.log(3)])).round(6).tolist()
+    [0.75, 0.0, 0.25]
+    """
+    again = np.tril(abs(bounds[:, None] - bounds) < SAME_BOUND_NATS, -1).any(axis=1)
+    weight = np.where(again, 0.0, np.exp(bounds - bounds.max()))
+    out: Array = weight / weight.sum()
+    return out
+
+
+def aligned_chance(joint: Array) -> float:
+    """Compute P(flip rates add up to less than one) under the channel's Dirichlet posterior.
+
+    That is P(given 1 | true 1) > P(given 1 | true 0), of two independent Beta variables.
+
+    Examples
+    --------
+    >>> round(aligned_chance(np.array([[5.0, 5.0], [5.0, 5.0]])), 6)
+    0.5
+    >>> aligned_chance(np.array([[90.0, 10.0], [10.0, 90.0]])) > 0.999
+    True
+    """
+    (right_0, wrong_1), (wrong_0, right_1) = joint
+    return float(betainc(wrong_0, right_0, betaincinv(right_1, wrong_1, QUANTILES)).mean())
+
+
+def average(ends: Sequence[tuple[float, Stats, float]]) -> Stats:
+    """Add up the sums of all ends, each by its share and in both orders of the classes.
+
+    Parameters
+    ----------
+    ends : sequence of (bound, sums, chance)
+        ``chance`` is the share of an end whose flip rates add up to less than one. The rest
+        calls each class by the other's name, and is read with the names exchanged.
+    """
+    weights = shares(np.array([bound for bound, _, _ in ends]))
+    total = 0.0 * ends[0][1]
+    for weight, (_, stats, chance) in zip(weights, ends, strict=True):
+        total = total + (weight * chance) * stats + (weight * (1 - chance)) * mirrored(stats)
+    return total
+
+
+def mirrored(stats: Stats) -> Stats:
+    """Exchange the names of two classes.
+
+    Examples
+    --------
+    >>> mirrored(Stats(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))).sums.tolist()
+    [[4.0], [3.0]]
+    """
+    return Stats(stats.joint[:, ::-1], stats.sums[::-1], stats.loglik)

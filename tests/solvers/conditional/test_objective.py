@@ -12,9 +12,8 @@ from misnomer.engines.local import fold
 from misnomer.rows import read
 from misnomer.solvers.conditional.features import measure
 from misnomer.solvers.conditional.fit import fit_conditional
-from misnomer.solvers.conditional.layers import blank, flat, shaped
-from misnomer.solvers.conditional.noise import NoiseLayer
-from misnomer.solvers.conditional.problem import problem
+from misnomer.solvers.conditional.network import NoiseLayer, blank, flat, shaped
+from misnomer.solvers.conditional.objective import problem
 from misnomer.table import Batch
 from tests.solvers.conditional.rows import (
     SHARP,

@@ -20,7 +20,7 @@ from misnomer.kernels.reference import statistic
 from misnomer.table import Batch, Group, Schema
 
 Array = NDArray[np.float64]
-_CHUNK = 1 << 13  # rows whose features are spelled out at a time
+CHUNK_ROWS = 1 << 13  # rows whose features are spelled out at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def pair_sums(found: Features, u: Array, batch: Batch, side: NDArray[np.int32], 
     """Add up over the rows of a batch; a negative side leaves a row out. O(n d)."""
     spread = sparse.csr_array((u, (np.arange(len(u)), found.owner)), shape=(len(u), found.columns))
     total = PairSums(np.zeros(R), np.zeros((R, found.columns)), np.zeros(R))
-    for piece, t in _spelled(batch):
+    for piece, t in _statistic_rows(batch):
         s, within = _scores(found, t, u, spread)
         pairs = pairs_of(s) + within
         weight = np.ones(len(s)) if batch.weight is None else batch.weight[piece]
@@ -178,7 +178,9 @@ def _scores(
     return s, within
 
 
-def _spelled(batch: Batch, rows: int = _CHUNK) -> Iterator[tuple[slice, sparse.csr_array]]:
+def _statistic_rows(
+    batch: Batch, rows: int = CHUNK_ROWS
+) -> Iterator[tuple[slice, sparse.csr_array]]:
     for start in range(0, len(batch), rows):
         piece = slice(start, min(start + rows, len(batch)))
         blocks = [sparse.csr_array(statistic(block.take(piece))) for block in batch.blocks]
@@ -203,7 +205,7 @@ def products(found: Features, batch: Batch, side: NDArray[np.int32], R: int) -> 
     """Add up every product of two features: the table that `PairSums` does without."""
     f = len(found.owner)
     total = Products(np.zeros(R), np.zeros((R, f)), np.zeros((R, f, f)))
-    for piece, t in _spelled(batch):
+    for piece, t in _statistic_rows(batch):
         x = (t @ found.of).toarray()
         weight = np.ones(len(x)) if batch.weight is None else batch.weight[piece]
         chosen = [weight * (side[piece] == r) for r in range(R)]
@@ -215,10 +217,10 @@ def products(found: Features, batch: Batch, side: NDArray[np.int32], R: int) -> 
     return total
 
 
-def spelled_features(
-    found: Features, batch: Batch, rows: int = _CHUNK
+def feature_rows(
+    found: Features, batch: Batch, rows: int = CHUNK_ROWS
 ) -> Iterator[tuple[Array, Array]]:
     """List the features of the rows and their weights, chunk by chunk."""
-    for piece, t in _spelled(batch, rows):
+    for piece, t in _statistic_rows(batch, rows):
         x = (t @ found.of).toarray()
         yield x, np.ones(len(x)) if batch.weight is None else batch.weight[piece]
