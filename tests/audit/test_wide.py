@@ -15,7 +15,7 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit, wide
 from misnomer.audit.streaming import audit_stream
 from misnomer.audit.wide_result import WideAudit
-from misnomer.classifiers import sizes
+from misnomer.classifiers import inputs
 from misnomer.cli import app
 from misnomer.rows.files.tables import read_table
 from misnomer.store.wide_models import load_predictor, wide_bytes, wide_from
@@ -113,7 +113,7 @@ def test_trusted_rows_of_a_frame(always):
 
 def test_the_classifier_says_what_to_do_instead(monkeypatch):
     words, y, _ = rows()
-    monkeypatch.setattr(sizes.os, "sysconf", lambda _: 10)
+    monkeypatch.setattr(inputs.os, "sysconf", lambda _: 10)
     with pytest.raises(ValueError, match=r"8 classes times 60 .* call audit\(\)"):
         NoisyLabelNB().fit(counted(words), y)
 
