@@ -113,3 +113,11 @@ def test_progress_is_called_for_every_pass():
     fit = em(task)
     assert [step for step, _ in seen] == [1, 2, 3, 4]
     assert [value for _, value in seen] == list(fit.history)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_more_starts_never_end_worse(seed):
+    """Only the best after eight passes went on, from where it stood: others may overtake it."""
+    task, _, _ = a_task("gaussian", n=80, seed=seed)
+    ends = [em(replace(task, n_init=n)).objective for n in (1, 2, 4, 8)]
+    assert (np.diff(ends) >= 0).all()

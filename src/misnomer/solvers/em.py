@@ -21,23 +21,34 @@ from misnomer.stats import Stats
 from misnomer.table import Group, Schema
 
 Array = NDArray[np.float64]
+Start = tuple[Model, Array]
 
 
 ANDERSON_DEPTH = 5  # passes that an extrapolation looks back on
-TRIAL_PASSES = 8  # passes of a trial run of each start; the best goes on to the end
+TRIAL_PASSES = 8  # of each start; those better than all before them go on to the end
 
 
 def em(task: Task) -> Fit:
-    """Run EM from several starts and keep the best end."""
+    """Run EM from several starts and keep the best end: with more starts it is never worse."""
     candidates = starts(task)
     if len(candidates) > 1:
-        trials = [
-            climb(replace(task, max_iter=TRIAL_PASSES, progress=None), model, virtual)
-            for model, virtual in candidates
-        ]
-        best = max(range(len(trials)), key=lambda i: trials[i].objective)
-        candidates = [(trials[best].model, candidates[best][1])]
-    return climb(task, *candidates[0])
+        candidates = _records(task, candidates)
+    return max((climb(task, *one) for one in candidates), key=lambda fit: fit.objective)
+
+
+def _records(task: Task, candidates: list[Start]) -> list[Start]:
+    """Keep the starts that, after a few passes, are better than all before them.
+
+    The first always is one, and further starts take none away.
+    """
+    trial = replace(task, max_iter=TRIAL_PASSES, progress=None)
+    kept, best = [], -np.inf
+    for one in candidates:
+        reached = climb(trial, *one).objective
+        if reached > best or not kept:
+            kept.append(one)
+            best = reached
+    return kept
 
 
 def climb(task: Task, start: Model, virtual: Array, *, accelerate: bool = True) -> Fit:
