@@ -42,7 +42,7 @@ def _records(task: Task, candidates: list[Start]) -> list[Start]:
     The first always is one, and further starts take none away.
     """
     trial = replace(task, max_iter=TRIAL_PASSES, progress=None)
-    kept, best = [], -np.inf
+    kept, best = list[Start](), -np.inf
     for one in candidates:
         reached = climb(trial, *one).objective
         if reached > best or not kept:
