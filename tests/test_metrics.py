@@ -216,7 +216,7 @@ class TestBadInput:
             ("ab", "ab", class_conditional_noise([0.5, 0.5]), {}, "cannot be inverted"),
             ("ab", "ab", [[0.5, 0.5 + 1e-9], [0.5, 0.5 - 1e-9]], {}, "cannot be inverted"),
             ("ab", "ab", [[0.5, 0.5, 0], [0.5, 0.5, 1]], {}, "cannot be inverted"),
-            ("ab", "ab", [[0.9, 0.1], [0.2, 0.9]], {}, "Column 0 .* sums to 1.1"),
+            ("ab", "ab", [[0.9, 0.1], [0.2, 0.9]], {}, "column 0 .* sums to 1.1"),
             ("ab", "ab", [[1.0], [0.0]], {}, "one true class"),
             ("ab", "abb", np.eye(2), {}, "y_given has 2 rows and y_pred 3"),
             ("abc", "abb", np.eye(2), {}, r"shape \(2, 2\) for 3 given labels and 3 classes"),

@@ -193,8 +193,13 @@ class TestNoisyLabels:
     @pytest.mark.parametrize(
         ("y", "matrix", "classes", "message"),
         [
-            ("ab", [[0.9, 0.1], [0.2, 0.9]], None, "Column 0 .* sums to 1.1: rows are given"),
-            ("ab", [[0.9, 0.4], [0.1, 0.5]], None, "Column 1 .* sums to 0.9"),
+            (
+                "ab",
+                [[0.9, 0.1], [0.2, 0.9]],
+                None,
+                "column 0 .* sums to 1.1, not 1; rows are given",
+            ),
+            ("ab", [[0.9, 0.4], [0.1, 0.5]], None, "column 1 .* sums to 0.9"),
             ("ab", [[1.5, 0], [-0.5, 1]], None, r"-0.5 in row 1, column 0"),
             ("ab", [[float("nan"), 0], [0, 1]], None, r"nan in row 0, column 0"),
             ("ab", [0.5, 0.5], None, r"shape \(2,\)"),

@@ -254,7 +254,14 @@ def _labels(values: NDArray[Any], row: Any, labels: Any) -> tuple[NDArray[Any], 
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which values are missing: None, NaN, NA or an empty string."""
+    """Tell which values are missing: None, NaN, NA or an empty string.
+
+    Examples
+    --------
+    >>> absent(np.array(["a", None, "", float("nan")], dtype=object)).tolist()
+    [False, True, True, True]
+    """
+    values = np.asarray(values)
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "US":

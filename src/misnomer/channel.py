@@ -29,6 +29,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+COLUMN_SUM_TOLERANCE = 1e-6  # what rounding may leave of a column's sum
+
 
 @dataclass(frozen=True, eq=False)
 class Channel:
@@ -197,18 +199,33 @@ def positive_unlabeled(labeled: float = 0.5) -> Channel:
     return channel.restrict([(1, 0)])
 
 
-def checked_matrix(matrix: ArrayLike) -> Array:
-    """Check that a matrix is a channel: shares of each true class (column) that sum to one."""
-    out = np.array(matrix, np.float64)
+def checked_matrix(matrix: ArrayLike | Channel) -> Array:
+    """Check that a matrix is a channel: shares of each true class (column) that sum to one.
+
+    Columns are rescaled to sum to one exactly; a matrix stored in float32 or printed with seven
+    digits passes.
+
+    Examples
+    --------
+    >>> checked_matrix([[0.9, 0.2], [0.1, 0.8]]).tolist()
+    [[0.9, 0.2], [0.1, 0.8]]
+    """
+    out = np.array(getattr(matrix, "matrix", matrix), np.float64)
     if out.ndim != 2 or not out.size:
-        raise ValueError(f"a channel is a table (given labels x true classes), not {out.shape}")
-    if not np.isfinite(out).all() or (out < 0).any():
-        raise ValueError("a channel holds probabilities: every cell must be 0 or more")
+        raise ValueError(
+            f"a channel is a table (given labels x true classes), not of shape {out.shape}"
+        )
+    odd = ~np.isfinite(out) | (out < 0)
+    if odd.any():
+        given, true = np.argwhere(odd)[0]
+        raise ValueError(
+            f"a channel holds probabilities, not {out[given, true]} in row {given}, column {true}"
+        )
     total = out.sum(axis=0)
     bad = int(np.argmax(abs(total - 1)))
-    if abs(total[bad] - 1) > 1e-6:
+    if abs(total[bad] - 1) > COLUMN_SUM_TOLERANCE:
         raise ValueError(
             f"column {bad} of the channel sums to {total[bad]:.6g}, not 1; rows are given labels, "
             "columns are true classes, and each column is a distribution over given labels"
         )
-    return out / total
+    return np.asarray(out / total)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
-from misnomer.classifiers.choose import is_open, solve, warn_of_search
+from misnomer.classifiers.choose import is_open, solve, takes_as_true, warn_of_search
 from misnomer.classifiers.inputs import check_size
 from misnomer.classifiers.parameters import (
     feature_log_prob,
@@ -149,7 +149,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _seed(self, naming: inputs.Naming) -> int:
         """Draw a seed; where nothing is random nothing is drawn: counts, and EM from the labels."""
-        if self.solver in ("auto", "counts") and online.takes_as_true(naming.channel):
+        if self.solver in ("auto", "counts") and takes_as_true(naming.channel):
             return 0
         climbs = self.solver == "em" or (self.solver == "auto" and not is_open(naming.channel))
         if climbs and self.n_init == 1 and naming.channel.n_labels:

@@ -47,9 +47,14 @@ def solve(solver: str | Callable[[Task], Fit], task: Task, *, by_sums: bool = Fa
 
 
 def _chosen(task: Task, by_sums: bool) -> str:
-    if _takes_labels_as_true(task):
+    if takes_as_true(task.channel) and _unlabeled(task) == 0:
         return "counts"
     return "head" if is_open(task.channel) and not by_sums else "em"
+
+
+def _unlabeled(task: Task) -> float:
+    bare = task.channel.n_labels
+    return float(task.fold(lambda batch: float((batch.given == bare).sum()), task.batches))
 
 
 def is_open(channel: Channel) -> bool:
@@ -61,16 +66,12 @@ def is_open(channel: Channel) -> bool:
     return bool(same and np.array_equal(channel.counts, usual.counts) and channel.tied == "cells")
 
 
-def _takes_labels_as_true(task: Task) -> bool:
-    channel = task.channel
-    if channel.free.any() or not np.array_equal(channel.matrix, np.eye(*channel.matrix.shape)):
-        return False
-    if not channel.n_labels:
-        return False
-    unlabeled = task.fold(
-        lambda batch: float((batch.given == channel.n_labels).sum()), task.batches
+def takes_as_true(channel: Channel) -> bool:
+    """Tell the identity channel: what is given is true."""
+    square = channel.n_labels == channel.n_classes and channel.n_labels > 0
+    return bool(
+        square and not channel.free.any() and (channel.matrix == np.eye(channel.n_labels)).all()
     )
-    return bool(unlabeled == 0)
 
 
 def warn_of_search(solver: Any, passes: int) -> None:

@@ -27,7 +27,7 @@ from misnomer.table import Batch, Schema
 Array = NDArray[np.float64]
 
 
-HEAVIEST = 1e15  # a weight: one beside it still counts, and sums of weighted squares are numbers
+MAX_WEIGHT = 1e15  # a weight: one beside it still counts, and sums of weighted squares are numbers
 
 
 def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -88,10 +88,10 @@ def checked_weights(sample_weight: Any, X: Any) -> Array | None:
         raise ValueError("every sample weight is zero: no row is left to learn from")
     rows = np.zeros((len(sample_weight), 0)) if X is None else X
     weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-    if weight.max() > HEAVIEST:
+    if weight.max() > MAX_WEIGHT:
         row = int(np.argmax(weight))
         raise ValueError(
-            f"the sample weight of row {row} is {weight[row]:g}, beyond {HEAVIEST:g}: divide all "
+            f"the sample weight of row {row} is {weight[row]:g}, beyond {MAX_WEIGHT:g}: divide all "
             "weights by their mean"
         )
     return np.ascontiguousarray(weight, np.float64)
@@ -114,16 +114,16 @@ class Beside:
 
 def beside(checked: Any, noise_groups: Any, n: int, pred_probs: Any = None) -> Beside | None:
     """Check what is known beside the labels: an entry for each row."""
-    found: list[NDArray[Any] | None] = []
+    entries: list[NDArray[Any] | None] = []
     for name, given in (("checked", checked), ("noise_groups", noise_groups)):
         values = None if given is None else labels.column(given)
         if values is not None and len(values) != n:
             raise ValueError(f"{name} must have one entry per row ({n}), not {len(values)}")
-        found.append(values)
+        entries.append(values)
     brought = None if pred_probs is None else read_probabilities(pred_probs, n)
-    if brought is None and all(one is None for one in found):
+    if brought is None and all(one is None for one in entries):
         return None
-    return Beside(found[0], found[1], brought)
+    return Beside(entries[0], entries[1], brought)
 
 
 def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
@@ -131,8 +131,8 @@ def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
     L = len(naming.labels)
     if known.checked is not None:
         place = {name: k for k, name in enumerate(naming.classes.tolist())}
-        told = [-1 if one is None else place.get(one, -1) for one in known.checked.tolist()]
-        true = np.array(told, np.int32)
+        codes = [-1 if one is None else place.get(one, -1) for one in known.checked.tolist()]
+        true = np.array(codes, np.int32)
         label, _ = batch.labels(L)
         given = np.where(true >= 0, L + 1 + true, batch.given).astype(np.int32)
         batch = replace(batch, given=given, said=label.astype(np.int32))
@@ -204,42 +204,42 @@ def named(y: Any, channel: str | Channel | Any, n: int) -> Naming:
     """Collect the labels of y and build the channel that the user asked for."""
     known = channel.labels if isinstance(channel, Channel) else None
     if y is None:
-        found: NDArray[Any] = np.array(known if known is not None else [])
+        names: NDArray[Any] = np.array(known if known is not None else [])
     else:
         y = labels.column(y)
-        found = np.array(known) if known is not None else _found(y, channel)
+        names = np.array(known) if known is not None else _names_of(y, channel)
     if isinstance(channel, Channel):
-        _check_labels(found, channel)
-        return Naming(found, _classes(found, channel), channel)
-    if len(found) == 1 and not (isinstance(channel, str) and channel == "identity"):
+        _check_labels(names, channel)
+        return Naming(names, _classes(names, channel), channel)
+    if len(names) == 1 and not (isinstance(channel, str) and channel == "identity"):
         raise ValueError(
-            f"y holds one class only ({found.tolist()[0]!r}): "
+            f"y holds one class only ({names.tolist()[0]!r}): "
             "a classifier needs at least two classes"
         )
-    if len(found) > n:
-        raise ValueError(f"y holds {len(found)} classes but X has {n} rows")
-    return Naming(found, found, _built(channel, len(found)))
+    if len(names) > n:
+        raise ValueError(f"y holds {len(names)} classes but X has {n} rows")
+    return Naming(names, names, _built(channel, len(names)))
 
 
-def _found(y: NDArray[Any], channel: Any) -> NDArray[Any]:
+def _names_of(y: NDArray[Any], channel: Any) -> NDArray[Any]:
     gaps = labels.missing(y)
     if isinstance(channel, Channel) and not channel.n_labels:
         return np.array([], dtype=y.dtype)
     return labels.distinct(y, gaps)
 
 
-def _check_labels(found: NDArray[Any], channel: Channel) -> None:
-    if len(found) != channel.n_labels:
+def _check_labels(names: NDArray[Any], channel: Channel) -> None:
+    if len(names) != channel.n_labels:
         raise ValueError(
-            f"the channel has {channel.n_labels} given labels (rows) but y holds {len(found)}; "
+            f"the channel has {channel.n_labels} given labels (rows) but y holds {len(names)}; "
             "name them with Channel(..., labels=...) if some do not occur"
         )
 
 
-def _classes(found: NDArray[Any], channel: Channel) -> NDArray[Any]:
+def _classes(names: NDArray[Any], channel: Channel) -> NDArray[Any]:
     if channel.classes is not None:
         return np.array(channel.classes)
-    return found if len(found) == channel.n_classes else np.arange(channel.n_classes)
+    return names if len(names) == channel.n_classes else np.arange(channel.n_classes)
 
 
 def _built(channel: Any, K: int) -> Channel:

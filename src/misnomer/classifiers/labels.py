@@ -11,34 +11,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from misnomer.answers import absent as missing
+
+__all__ = ["column", "distinct", "encode", "missing"]
+
 Labels = NDArray[np.int32]
-
-
-def missing(y: Any) -> NDArray[np.bool_]:
-    """Tell which labels are missing: None, NaN, NA or an empty string.
-
-    Examples
-    --------
-    >>> missing(np.array(["a", None, "", float("nan")], dtype=object)).tolist()
-    [False, True, True, True]
-    """
-    y = np.asarray(y)
-    if y.dtype.kind == "f":
-        return np.isnan(y)
-    if y.dtype.kind in "US":
-        return np.char.str_len(y) == 0
-    if y.dtype.kind != "O":
-        return np.zeros(y.shape, bool)
-    return np.array([_is_gap(value) for value in y], bool)
-
-
-def _is_gap(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and value == ""):
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA answers neither yes nor no
-        return True
 
 
 def column(y: Any) -> NDArray[Any]:
@@ -99,10 +76,10 @@ def distinct(y: NDArray[Any], gaps: NDArray[np.bool_]) -> NDArray[Any]:
     if _is_narrow(kept):  # counting is faster than sorting
         return _counted(kept).astype(kept.dtype)
     check_classification_targets(kept)
-    found = np.unique(kept)
-    if found.dtype.kind == "f" and (found == found.astype(np.int64)).all() and gaps.any():
-        found = found.astype(np.int64)  # whole numbers that NaN had turned into floats
-    return found
+    names = np.unique(kept)
+    if names.dtype.kind == "f" and (names == names.astype(np.int64)).all() and gaps.any():
+        names = names.astype(np.int64)  # whole numbers that NaN had turned into floats
+    return names
 
 
 def _check_plain(y: NDArray[Any]) -> None:
@@ -115,12 +92,12 @@ def _check_plain(y: NDArray[Any]) -> None:
             )
 
 
-_NARROW = 1 << 16  # labels within so many whole numbers are counted, not sorted
+MAX_COUNTED_RANGE = 1 << 16  # labels within so many whole numbers are counted, not sorted
 
 
 def _is_narrow(y: NDArray[Any]) -> bool:
     """Tell whether labels are whole numbers that lie close together."""
-    return y.dtype.kind in "iu" and len(y) > 0 and int(y.max()) - int(y.min()) < _NARROW
+    return y.dtype.kind in "iu" and len(y) > 0 and int(y.max()) - int(y.min()) < MAX_COUNTED_RANGE
 
 
 def _is_range(known: NDArray[Any]) -> bool:

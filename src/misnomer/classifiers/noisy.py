@@ -170,8 +170,8 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         rows = Batch((), np.zeros(len(brought), np.int32)) if X is None else self._batch(X)
         if len(rows) != len(brought):
             raise ValueError(f"X has {len(rows)} rows but pred_probs has {len(brought)}")
-        found = self._labeled(rows.blocks, len(rows), y, rows.table)
-        return replace(found, brought=brought)
+        labeled = self._labeled(rows.blocks, len(rows), y, rows.table)
+        return replace(labeled, brought=brought)
 
     def _batch(self, X: Any, y: Any = None) -> Batch:
         check_is_fitted(self)
@@ -213,11 +213,11 @@ def named_learners(learners: Any) -> list[Any]:
         return ["logistic", "trees"]
     if isinstance(learners, str) or not isinstance(learners, Iterable):
         raise ValueError(f'learners is "auto" or a list of learners, not {learners!r}')
-    for one in (found := list(learners)):
+    for one in (asked := list(learners)):
         if isinstance(one, str) and one not in NAMED:
             known = ", ".join(f'"{name}"' for name in NAMED)
             raise ValueError(f"there is no learner {one!r}; there are {known}")
-    return found
+    return asked
 
 
 def _taken(learner: Any) -> Learner:
@@ -225,6 +225,6 @@ def _taken(learner: Any) -> Learner:
     from misnomer.learners.yours import Yours
 
     if hasattr(learner, "cross_fit"):
-        found: Learner = learner
-        return found
+        taken: Learner = learner
+        return taken
     return Yours(learner)

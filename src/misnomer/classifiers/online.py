@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.choose import solve
+from misnomer.classifiers.choose import solve, takes_as_true
 from misnomer.engines.local import fold
 from misnomer.model import Model
 from misnomer.rows import read, read_like
@@ -19,7 +18,7 @@ from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch, Schema, merge
 
-_MOST_NUMBERS = 1_000_000  # of sums that a fitted classifier keeps, to go on from
+MAX_KEPT_SUMS = 1_000_000  # of sums that a fitted classifier keeps, to go on from
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ def seen_at_once(task: Task, model: Model) -> Seen | None:
 
     A model of another kind, such as a network with hidden layers, is not made of sums.
     """
-    large = type(model) is not Model or model.weights.size > _MOST_NUMBERS
+    large = type(model) is not Model or model.weights.size > MAX_KEPT_SUMS
     if large or not model.channel.n_labels:
         return None
     by_label = task.by_label
@@ -105,23 +104,15 @@ def shared(model: Model, batch: Batch) -> Stats:
     L = channel.n_labels
     bare = batch.given == L
     code = np.where(batch.given > L, batch.given - L - 1, batch.given)
-    found = tally(batch, np.where(bare, -1, code), L)
+    by_class = tally(batch, np.where(bare, -1, code), L)
     joint = np.zeros((2 * L + 1, L))
     np.add.at(joint, (batch.given[~bare], code[~bare]), _weights(batch)[~bare])
-    sure = Stats(joint, found.sums)
+    sure = Stats(joint, by_class.sums)
     return sure + model.expect(batch.take(bare)) if bare.any() else sure
 
 
 def _weights(batch: Batch) -> Any:
     return np.ones(len(batch)) if batch.weight is None else batch.weight
-
-
-def takes_as_true(channel: Channel) -> bool:
-    """Tell the identity channel: what is given is true."""
-    square = channel.n_labels == channel.n_classes and channel.n_labels > 0
-    return bool(
-        square and not channel.free.any() and (channel.matrix == np.eye(channel.n_labels)).all()
-    )
 
 
 def _before(estimator: Any) -> Seen | None:
@@ -142,8 +133,8 @@ def _check_classes(naming: inputs.Naming, classes: Any, y: Any) -> None:
             f"partial_fit, was: {naming.labels.tolist()}"
         )
     column = labels.column(y)
-    found = np.unique(column[~labels.missing(column)].astype(naming.labels.dtype))
-    odd = np.setdiff1d(found, naming.labels)
+    given = np.unique(column[~labels.missing(column)].astype(naming.labels.dtype))
+    odd = np.setdiff1d(given, naming.labels)
     if len(odd):
         raise ValueError(
             f"The target label(s) {odd.tolist()} in y do not exist in the initial classes "

@@ -57,14 +57,14 @@ def feature_log_prob(model: Model) -> Any:
 
 def _spans(schema: Schema) -> list[slice]:
     """Find where the categories of each column stand, in the order of the columns."""
-    found: dict[int, slice] = {}
+    spans: dict[int, slice] = {}
     for group in schema.groups:
         start = group.span.start
         for i in group.members:
             stop = start + len(schema.columns[i].categories)
-            found[i] = slice(start, stop)
+            spans[i] = slice(start, stop)
             start = stop
-    return [found[i] for i in sorted(found)]
+    return [spans[i] for i in sorted(spans)]
 
 
 def importances(model: Model) -> Array:
@@ -77,12 +77,12 @@ def importances(model: Model) -> Array:
     out = np.zeros(schema.width)
     place = np.cumsum([0, *(c.width if c.kind == "count" else 1 for c in schema.columns)])
     for group in schema.groups:
-        told = _information(group, model.weights[:, group.span], prior)
+        information = _information(group, model.weights[:, group.span], prior)
         start = 0
         for i in group.members:
             column = schema.columns[i]
             width = column.width if group.kind in ("count", "text") else 1
-            some = told[start : start + width]
+            some = information[start : start + width]
             if column.kind == "count":
                 out[place[i] : place[i + 1]] = some
             else:
@@ -103,8 +103,10 @@ def _information(group: Group, weights: Array, prior: Array) -> Array:
         on = np.exp(weights[:, :d] + weights[:, d:]).clip(0.0, 1.0)
         return _divergence(on, prior) + _divergence(1.0 - on, prior)
     cells = _divergence(np.exp(weights), prior)
-    told: Array = np.bincount(family.owner, cells, minlength=family.columns).astype(np.float64)
-    return told
+    information: Array = np.bincount(family.owner, cells, minlength=family.columns).astype(
+        np.float64
+    )
+    return information
 
 
 def _divergence(p: Array, prior: Array) -> Array:

@@ -54,8 +54,8 @@ class PUClassifier(NoisyLabelEstimator):
     >>> rng = np.random.default_rng(0)
     >>> ill = rng.random(1000) < 0.4
     >>> X = rng.normal(size=(1000, 4)) + 2 * ill[:, None]
-    >>> found = ill & (rng.random(1000) < 0.3)
-    >>> pu = PUClassifier(design="one-sample", random_state=0).fit(X, found)
+    >>> diagnosed = ill & (rng.random(1000) < 0.3)
+    >>> pu = PUClassifier(design="one-sample", random_state=0).fit(X, diagnosed)
     >>> bool(abs(pu.class_prior_[1] - ill.mean()) < 0.05)
     True
     >>> bool(pu.score(X, ill) > 0.95)
@@ -128,20 +128,20 @@ def two_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[
         raise ValueError(
             "no row is labeled positive (1): positive-unlabeled learning needs some positives"
         )
-    found = labels.distinct(y, gaps).tolist()
-    if len(found) > 2:
+    names = labels.distinct(y, gaps).tolist()
+    if len(names) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"positive-unlabeled learning takes two labels at most, but y holds {len(found)}"
+            f"positive-unlabeled learning takes two labels at most, but y holds {len(names)}"
         )
-    words = isinstance(found[0], str)
-    if positive is None and words and len(found) == 2:
+    words = isinstance(names[0], str)
+    if positive is None and words and len(names) == 2:
         raise ValueError(
-            f"which of {found[0]!r} and {found[1]!r} is positive? say positive={found[1]!r}"
+            f"which of {names[0]!r} and {names[1]!r} is positive? say positive={names[1]!r}"
         )
     if positive is None:
-        positive = found[-1] if words or len(found) == 2 else type(found[0])(1)
-    rest = [name for name in found if name != positive]
+        positive = names[-1] if words or len(names) == 2 else type(names[0])(1)
+    rest = [name for name in names if name != positive]
     if rest:
         return positive, rest[0]
-    return positive, f"(not {positive})" if words else type(found[0])(0)
+    return positive, f"(not {positive})" if words else type(names[0])(0)

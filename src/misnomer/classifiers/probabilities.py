@@ -84,12 +84,12 @@ def _scaled(share: Array) -> Array:
 
 def _array(given: Any) -> Array:
     try:
-        found = np.asarray(given, np.float64)
+        table = np.asarray(given, np.float64)
     except (ValueError, TypeError):
         raise ValueError(
             "pred_probs is a table of numbers: a row for each row, a column for each class"
         ) from None
-    return found if found.ndim else found[None]
+    return table if table.ndim else table[None]
 
 
 def _by_name(given: Any, classes: NDArray[Any]) -> Array:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from misnomer.metrics.corrected import corrected_accuracy, corrected_joint, corrected_risk
+from misnomer.metrics.corrected import (
+    corrected_accuracy,
+    corrected_joint,
+    corrected_risk,
+    noise_corrected_accuracy,
+)
 from misnomer.metrics.impact import measure_mislabeling_impact, mislabeling_impact
-from misnomer.metrics.scorer import noise_corrected_accuracy
 
 __all__ = [
     "corrected_accuracy",

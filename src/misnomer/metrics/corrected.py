@@ -1,4 +1,4 @@
-"""Accuracy on true labels, estimated from a test set whose labels are noisy too."""
+"""Accuracy on true labels from noisy ones: equation (3) of Denis et al., for any channel."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from misnomer.channel import Channel, checked_matrix
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.simulate.encoding import as_labels, encode_labels
-from misnomer.simulate.matrices import HasMatrix, column_stochastic
 
-__all__ = ["corrected_accuracy", "corrected_joint", "corrected_risk"]
+__all__ = ["corrected_accuracy", "corrected_joint", "corrected_risk", "noise_corrected_accuracy"]
 
 Array = NDArray[np.float64]
 
 # Beyond this an error of 1e-6 in the channel is an error of one in the answer.
-_WORST_CONDITION = 1e6
+MAX_CONDITION = 1e6
 # So many standard errors outside [0, 1] are not chance.
-_IMPOSSIBLE = 5.0
+MAX_STANDARD_ERRORS_OUTSIDE = 5.0
 
 
 def corrected_accuracy(
     y_given: Iterable[Any],
     y_pred: Iterable[Any],
-    channel: ArrayLike | HasMatrix,
+    channel: ArrayLike | Channel,
     *,
     labels: Sequence[Any] | None = None,
     given_labels: Sequence[Any] | None = None,
@@ -87,7 +87,7 @@ def corrected_accuracy(
 def corrected_risk(
     y_given: Iterable[Any],
     y_pred: Iterable[Any],
-    channel: ArrayLike | HasMatrix,
+    channel: ArrayLike | Channel,
     *,
     labels: Sequence[Any] | None = None,
     given_labels: Sequence[Any] | None = None,
@@ -123,7 +123,7 @@ def corrected_risk(
 def corrected_joint(
     y_given: Iterable[Any],
     y_pred: Iterable[Any],
-    channel: ArrayLike | HasMatrix,
+    channel: ArrayLike | Channel,
     *,
     labels: Sequence[Any] | None = None,
     given_labels: Sequence[Any] | None = None,
@@ -157,13 +157,13 @@ class _NoisyTest:
 def _noisy_test(
     y_given: Iterable[Any],
     y_pred: Iterable[Any],
-    channel: ArrayLike | HasMatrix,
+    channel: ArrayLike | Channel,
     labels: Sequence[Any] | None,
     given_labels: Sequence[Any] | None,
     sample_weight: ArrayLike | None,
 ) -> _NoisyTest:
     """Validate and count."""
-    matrix = column_stochastic(channel)
+    matrix = checked_matrix(channel)
     inverse = _inverse(matrix)
     given, predicted = as_labels(y_given), as_labels(y_pred)
     _same_length("y_given", len(given), "y_pred", len(predicted))
@@ -186,7 +186,7 @@ def _inverse(matrix: Array) -> Array:
     n_given, n_true = matrix.shape
     if n_true < 2:
         raise ValueError("The channel has one true class: accuracy needs at least two.")
-    if n_given < n_true or np.linalg.cond(matrix) > _WORST_CONDITION:
+    if n_given < n_true or np.linalg.cond(matrix) > MAX_CONDITION:
         raise ValueError(
             "The channel cannot be inverted, since it gives some true classes (or mixtures of "
             "them) the same labels: no accuracy on true labels can be read from labels like these."
@@ -257,7 +257,7 @@ def _refuse_impossible(value: float, test: _NoisyTest) -> None:
     _, variance = _mean_and_variance(_joint_at(nearest, test), test.inverse)
     error = float(np.sqrt(variance / test.size))
     # A rounding error is no contradiction.
-    if abs(value - nearest) > _IMPOSSIBLE * error + 1e-9:
+    if abs(value - nearest) > MAX_STANDARD_ERRORS_OUTSIDE * error + 1e-9:
         raise ValueError(
             f"With this channel the accuracy would be {value:.3f}, with a standard error of "
             f"{error:.3f}, so the channel did not make these labels: check that its rows are given "
@@ -272,3 +272,53 @@ def _clip(share: float) -> float:
 def _same_length(name: str, n: int, other: str, m: int) -> None:
     if n != m:
         raise ValueError(f"{name} has {n} rows and {other} {m}: give as many to both.")
+
+
+def noise_corrected_accuracy(
+    channel: ArrayLike | Channel, *, labels: Sequence[Any] | None = None
+) -> NoiseCorrectedAccuracy:
+    """Build a scorer: accuracy on true labels, by equation (3) of Denis et al., for ``scoring=``.
+
+    The channel must be known from elsewhere: one that was found on the same noisy rows makes the
+    score depend on the model that it judges.
+
+    Parameters
+    ----------
+    channel : array (K, K), or a channel
+        P(given | true): rows given, columns true.
+    labels : sequence of K labels, optional
+        The classes in the order of the channel; by default those of the fitted estimator.
+
+    Returns
+    -------
+    callable (estimator, X, y) -> float
+        y are given labels.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from misnomer.papers import NBCCCN
+    >>> from misnomer.simulate import make_noisy_labels, matched_target
+    >>> X, true = matched_target(0.9, f_value=0.903).draw(2000, random_state=0)
+    >>> channel = [[0.8, 0.5], [0.2, 0.5]]
+    >>> given = make_noisy_labels(true, channel, random_state=1)
+    >>> scores = cross_val_score(
+    ...     NBCCCN(), X, given, cv=3, scoring=noise_corrected_accuracy(channel)
+    ... )
+    >>> bool(scores.mean() > cross_val_score(NBCCCN(), X, given, cv=3).mean() + 0.1)
+    True
+    """
+    return NoiseCorrectedAccuracy(channel, labels)
+
+
+@dataclass(frozen=True)
+class NoiseCorrectedAccuracy:
+    """A scorer: what `noise_corrected_accuracy` returns."""
+
+    channel: ArrayLike | Channel
+    labels: Sequence[Any] | None = None
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Score a fitted estimator on rows with given labels."""
+        named = list(estimator.classes_) if self.labels is None else self.labels
+        return corrected_accuracy(y, estimator.predict(X), self.channel, labels=named).value

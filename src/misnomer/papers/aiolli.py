@@ -65,8 +65,8 @@ class GaussianMixtureNB(Preset):
     Examples
     --------
     >>> X = [[0.0], [0.2], [5.0], [5.2]]
-    >>> found = GaussianMixtureNB(variance=0.1, random_state=0).fit(X)
-    >>> sorted(found.means_.round(6).ravel().tolist())
+    >>> mixture = GaussianMixtureNB(variance=0.1, random_state=0).fit(X)
+    >>> sorted(mixture.means_.round(6).ravel().tolist())
     [0.1, 5.1]
     """
 

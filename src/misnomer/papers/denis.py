@@ -219,19 +219,19 @@ class NBUNL(TwoClasses):
     def _named_after(self, X: Any, y: Any) -> Self:
         y = labels.column(y)
         gaps = labels.missing(y)
-        found = labels.distinct(y, gaps)
-        if len(found) != 2:
+        names = labels.distinct(y, gaps)
+        if len(names) != 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"NBUNL tells two classes apart, but y holds {len(found)}"
+                f"NBUNL tells two classes apart, but y holds {len(names)}"
             )
-        code = labels.encode(y, found, gaps)
+        code = labels.encode(y, names, gaps)
         guess = self.predict(X)
         if (guess == code)[~gaps].mean() < 0.5:
             self.model_ = permuted(self.model_, np.array([1, 0]))
             self.class_prior_ = self.model_.prior
-        self.classes_ = found
-        self._naming = replace(self._naming, classes=found)
+        self.classes_ = names
+        self._naming = replace(self._naming, classes=names)
         return self
 
 

@@ -40,11 +40,11 @@ class TwoClasses(Preset):
         y = super()._labels(y, n)
         if y is None:
             return None
-        found = labels.distinct(y, labels.missing(y))
-        if len(found) > 2:
+        names = labels.distinct(y, labels.missing(y))
+        if len(names) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: "
-                f"y holds {len(found)} classes; use INB, VBNB or NoisyLabelNB"
+                f"y holds {len(names)} classes; use INB, VBNB or NoisyLabelNB"
             )
         return y
 

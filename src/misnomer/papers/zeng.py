@@ -133,7 +133,7 @@ class _Network(NoisyLabelNB):
 
     @property
     def solver(self) -> Any:
-        """How the model is found, as the parameters say now."""
+        """How the model is basis, as the parameters say now."""
         return Conditional(self.penalty, self._steps, tuple(self.hidden_layer_sizes))
 
     @property
@@ -303,8 +303,8 @@ class NoiseFilterNB(Preset):
 def filter_and_count(task: Task, vote: str) -> Fit:
     """Count the rows that at most a share of the judges would label otherwise."""
     whole = task.whole
-    found = features(task.schema, whole.sums[0], whole.rows)
-    X = sparse.csr_array(sparse.vstack([_feature_matrix(found, batch) for batch in task.batches]))
+    basis = features(task.schema, whole.sums[0], whole.rows)
+    X = sparse.csr_array(sparse.vstack([_feature_matrix(basis, batch) for batch in task.batches]))
     given = np.concatenate([batch.given for batch in task.batches])
     outvoted = against(X, given, task.channel.n_labels, judges(vote))
     kept = outvoted <= VOTE_SHARES[vote] if vote != "consensus" else outvoted < 1.0
@@ -338,7 +338,7 @@ def against(
     return out.round(9)
 
 
-def _feature_matrix(found: Features, batch: Any) -> sparse.csr_array:
+def _feature_matrix(basis: Features, batch: Any) -> sparse.csr_array:
     return sparse.csr_array(
-        sparse.vstack([sparse.csr_array(x) for x, _ in feature_rows(found, batch)])
+        sparse.vstack([sparse.csr_array(x) for x, _ in feature_rows(basis, batch)])
     )

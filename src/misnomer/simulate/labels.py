@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from misnomer.channel import Channel, checked_matrix
 from misnomer.simulate.encoding import Labels, decode_labels, encode_labels
-from misnomer.simulate.matrices import HasMatrix, RandomState, column_stochastic
+from misnomer.simulate.matrices import RandomState
 
 __all__ = ["flip_near_boundary", "make_noisy_labels"]
 
 
 def make_noisy_labels(
     y: Labels,
-    noise_matrix: ArrayLike | HasMatrix,
+    noise_matrix: ArrayLike | Channel,
     *,
     classes: Sequence[Any] | None = None,
     random_state: RandomState = None,
@@ -46,7 +47,7 @@ def make_noisy_labels(
     >>> make_noisy_labels(["cat", "dog", None, "dog"], [[1, 1], [0, 0]], random_state=0).tolist()
     ['cat', 'cat', None, 'cat']
     """
-    matrix = column_stochastic(noise_matrix)
+    matrix = checked_matrix(noise_matrix)
     true, codes, names = encode_labels(y, classes)
     if matrix.shape != (len(names), len(names)):
         raise ValueError(

@@ -2,65 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "HasMatrix",
     "RandomState",
     "class_conditional_noise",
-    "column_stochastic",
     "pair_noise",
     "random_noise",
     "uniform_noise",
 ]
 
 RandomState = int | np.random.SeedSequence | np.random.Generator | None
-
-# Wide enough for a matrix stored in float32 or printed with seven digits.
-_COLUMN_SUM_TOLERANCE = 1e-6
-
-
-class HasMatrix(Protocol):
-    """Anything that carries its noise matrix, such as a channel."""
-
-    @property
-    def matrix(self) -> ArrayLike:
-        """P(given | true)."""
-
-
-def column_stochastic(noise_matrix: ArrayLike | HasMatrix) -> NDArray[np.float64]:
-    """Return the matrix as floats, its columns rescaled to sum to one exactly, or say what is off.
-
-    Examples
-    --------
-    >>> column_stochastic([[0.9, 0.2], [0.1, 0.8]])
-    array([[0.9, 0.2],
-           [0.1, 0.8]])
-    """
-    matrix = np.array(getattr(noise_matrix, "matrix", noise_matrix), dtype=np.float64)
-    if matrix.ndim != 2 or 0 in matrix.shape:
-        raise ValueError(
-            f"The noise matrix has shape {matrix.shape}: give two dimensions, "
-            "given labels by true classes."
-        )
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        given, true = np.argwhere(~np.isfinite(matrix) | (matrix < 0))[0]
-        raise ValueError(
-            f"The noise matrix holds {matrix[given, true]} in row {given}, column {true}: "
-            "every entry must be a probability."
-        )
-    sums = matrix.sum(axis=0)
-    if (np.abs(sums - 1) > _COLUMN_SUM_TOLERANCE).any():
-        true = int(np.abs(sums - 1).argmax())
-        raise ValueError(
-            f"Column {true} of the noise matrix sums to {sums[true]:.6g}: rows are given labels, "
-            "columns are true classes, and every column must sum to one."
-        )
-    scaled: NDArray[np.float64] = matrix / sums
-    return scaled
 
 
 def uniform_noise(n_classes: int, rate: float) -> NDArray[np.float64]:

@@ -40,8 +40,8 @@ def aspect(task: Task, trust: float = 0.8) -> Fit:
         P(true = given) at the start.
     """
     _check(task.schema, trust)
-    found = features(task.schema, task.whole.sums[0], task.whole.rows)
-    cells = sparse.csr_array(sparse.vstack([_statistics(b) @ found.of for b in task.batches]))
+    basis = features(task.schema, task.whole.sums[0], task.whole.rows)
+    cells = sparse.csr_array(sparse.vstack([_statistics(b) @ basis.of for b in task.batches]))
     given = np.concatenate([batch.given for batch in task.batches])
     weight = np.concatenate(
         [np.ones(len(b)) if b.weight is None else b.weight for b in task.batches]

@@ -159,15 +159,15 @@ def starts(task: Task) -> list[tuple[Model, Array]]:
     The first takes the labels through the channel as it stands; the next ones the same with
     another diagonal; all further ones random rows as the centers of the classes.
     """
-    found = []
+    candidates = []
     if task.channel.n_labels and task.by_label.rows > 0:
         channels = [task.channel, *_variants(task.channel)][: task.n_init]
         for channel in channels:
-            found.append(from_counts(task.schema, task.by_label, channel, task.smoothing))
+            candidates.append(from_counts(task.schema, task.by_label, channel, task.smoothing))
     rng = np.random.default_rng(task.seed)
-    while len(found) < task.n_init:
-        found.append(random_start(task, rng))
-    return found
+    while len(candidates) < task.n_init:
+        candidates.append(random_start(task, rng))
+    return candidates
 
 
 def _variants(channel: Channel) -> list[Channel]:

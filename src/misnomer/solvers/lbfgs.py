@@ -47,10 +47,10 @@ def minimise(
         way = _direction(gradient, pairs)
         if gradient @ way >= 0:
             pairs, way = [], -gradient
-        found = _search(function, x, value, gradient, way, fresh=not pairs)
-        if found is None:
+        step = _search(function, x, value, gradient, way, fresh=not pairs)
+        if step is None:
             return x, value, True
-        ahead, lower, turned = found
+        ahead, lower, turned = step
         _remember(pairs, ahead - x, turned - gradient)
         idle = idle + 1 if value - lower < tol * (1 + abs(lower)) else 0
         x, value, gradient = ahead, lower, turned

@@ -64,8 +64,8 @@ class Task:
 
     @cached_property
     def _size(self) -> list[float]:
-        found: list[float] = self.fold(_Extent(self.channel.n_labels), self.batches).arrays[0]
-        return np.asarray(found).tolist()
+        totals: Array = self.fold(_Extent(self.channel.n_labels), self.batches).arrays[0]
+        return np.asarray(totals).tolist()
 
     @cached_property
     def by_label(self) -> Stats:

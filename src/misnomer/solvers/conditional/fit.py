@@ -12,8 +12,8 @@ no share of classes; ``Fit.details["class_shares"]`` holds those of the labeled 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from misnomer.solvers.conditional.network import (
 from misnomer.solvers.conditional.objective import Problem, problem
 from misnomer.solvers.em import starts
 from misnomer.solvers.task import Fit, Progress, Task
-from misnomer.table import Batch, Fold, Schema
+from misnomer.table import Schema
 
 Array = NDArray[np.float64]
 CELLS_PER_PENALTY = 2000.0  # measured on 500 flags: best for 400 rows at 100, for 4000 at 1000
@@ -209,55 +209,3 @@ def _fit(rows: Problem, end: Climb, schema: Schema) -> Fit:
         model = Model(ignorant(layers), end.channel, layers[0], schema)
     details = {"class_shares": shares, "penalty": rows.penalty}
     return Fit(model, end.history[-1], end.history, end.converged, details)
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """Scores ``t(x) . weights[z] + intercept[z]``; the coefficients start the next search.
-
-    Attributes
-    ----------
-    weights, intercept : (K, S) and (K,) arrays
-        Of the table's own statistics.
-    coefficients, bias : (K, S) and (K,) arrays
-        Of the centered and scaled features: what the penalty is about.
-    objective : float
-        The penalised log likelihood of the given labels.
-    converged : bool
-        Whether the last step gained little.
-    """
-
-    weights: Array
-    intercept: Array
-    coefficients: Array
-    bias: Array
-    objective: float
-    converged: bool
-
-
-def fit_conditional(
-    schema: Schema,
-    batches: Sequence[Batch],
-    fold: Fold[Any],
-    channel: Channel,
-    *,
-    penalty: float = 1.0,
-    start: Linear | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-6,
-) -> Linear:
-    """Fit the weights behind a channel that is taken as known.
-
-    ``start`` may be a fit with another penalty, another channel or other rows of the same schema.
-    """
-    known = replace(channel, free=np.zeros_like(channel.free))
-    rows = problem(schema, batches, fold, known, penalty)
-    begin: Layers
-    if start is None:
-        begin = blank((schema.statistics, known.n_classes), np.random.default_rng(0))
-    else:
-        begin = (start.coefficients, start.bias)
-    end = climb(rows, begin, known, max_iter=max_iter, tol=tol)
-    weights, intercept = rows.folded(end.layers)
-    coefficients, bias = end.layers
-    return Linear(weights, intercept, coefficients, bias, end.history[-1], end.converged)

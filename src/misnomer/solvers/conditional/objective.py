@@ -51,42 +51,29 @@ class Slope:
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
-    """Take ``sum_i w_i log P(y_i | x_i)`` over a batch, with its gradient."""
+class Step:
+    """Look at a batch: the value of the layers there, and its gradient.
+
+    ``sum_i w_i log P(y_i | x_i)``; or, with the layers ``before`` an M-step, what it maximises,
+    ``sum_i w_i sum_z P(z | x_i, y_i; before) log q_i[z]``.
+    """
 
     layers: Layers
     table: Array  # (R, K) log P(evidence | true class)
+    before: Layers | None = None
 
     def __call__(self, batch: Batch) -> Slope:
         """Look at one batch."""
         out = forward(batch, self.layers)
-        share, height = softmax(out[-1] + self.table[batch.given])
-        plain, base = softmax(out[-1])
+        scores = out[-1]
+        now = scores if self.before is None else forward(batch, self.before)[-1]
+        share, height = softmax(now + self.table[batch.given])
+        plain, base = softmax(scores)
+        reached = height if self.before is None else (share * scores).sum(axis=1)
         weight = labeled(batch, self.table)
-        residual = weight[:, None] * (share - plain)
         joint = by_code(weight[:, None] * share, batch, len(self.table))
-        value = float(weight @ (height - base))
-        return Slope(value, joint, backward(batch, self.layers, out, residual))
-
-
-@dataclass(frozen=True, eq=False)
-class Expected:
-    """Take ``sum_i w_i sum_z P(z | x_i, y_i; before) log q_i[z]``: what an M-step maximises."""
-
-    layers: Layers
-    before: Layers
-    table: Array
-
-    def __call__(self, batch: Batch) -> Slope:
-        """Look at one batch."""
-        share, _ = softmax(forward(batch, self.before)[-1] + self.table[batch.given])
-        out = forward(batch, self.layers)
-        plain, base = softmax(out[-1])
-        weight = labeled(batch, self.table)
-        residual = weight[:, None] * (share - plain)
-        joint = by_code(weight[:, None] * share, batch, len(self.table))
-        value = float(weight @ ((share * out[-1]).sum(axis=1) - base))
-        return Slope(value, joint, backward(batch, self.layers, out, residual))
+        gradient = backward(batch, self.layers, out, weight[:, None] * (share - plain))
+        return Slope(float(weight @ (reached - base)), joint, gradient)
 
 
 def labeled(batch: Batch, table: Array) -> Array:
@@ -129,12 +116,12 @@ class Problem:
 
     def observed(self, layers: Layers, channel: Channel) -> Slope:
         """Take the penalised log likelihood of the given labels, with its gradient."""
-        step = Observed(self.folded(layers), evidence_table(channel))
+        step = Step(self.folded(layers), evidence_table(channel))
         return self._paid(self.fold(step, self.batches), layers, channel)
 
     def expected(self, layers: Layers, before: Layers, channel: Channel) -> Slope:
         """Take the penalised objective of an M-step, with its gradient."""
-        step = Expected(self.folded(layers), self.folded(before), evidence_table(channel))
+        step = Step(self.folded(layers), evidence_table(channel), self.folded(before))
         return self._paid(self.fold(step, self.batches), layers, channel)
 
     def _paid(self, slope: Slope, layers: Layers, channel: Channel) -> Slope:

@@ -96,46 +96,47 @@ def moments(task: Task, estimator: str = "least-squares") -> Fit:
     if min(sides.mass) <= 0:
         raise ValueError("the closed form needs rows of both labels: one label has none")
     total = sides.sums.sum(axis=0)
-    found = features(task.schema, total, sides.rows)
+    basis = features(task.schema, total, sides.rows)
     if estimator != "least-squares":
         solve = literal if estimator == "literal" else equation_13
-        return fit_of(task, sides, solve(found, _products(task, found)))
-    u = contrast(found, sides.sums[1] / sides.mass[1], sides.sums[0] / sides.mass[0])
+        return fit_of(task, sides, solve(basis, _products(task, basis)))
+    u = contrast(basis, sides.sums[1] / sides.mass[1], sides.sums[0] / sides.mass[0])
     parts = task.fold(
-        lambda batch: pair_sums(found, u, batch, _part(batch), 2 * JACKKNIFE_PARTS), task.batches
+        lambda batch: pair_sums(basis, u, batch, _part(batch), 2 * JACKKNIFE_PARTS),
+        task.batches,
     )
-    fit = fit_of(task, sides, least_squares(found, merged(parts)))
-    errors = jackknife(parts, lambda sums: _unknowns(least_squares(found, sums), sums))
+    fit = fit_of(task, sides, least_squares(basis, merged(parts)))
+    errors = jackknife(parts, lambda sums: _unknowns(least_squares(basis, sums), sums))
     named = {"alpha": errors[0], "beta": errors[1], "prior": errors[2], "flip_rates": errors[3:]}
     return replace(fit, details={**fit.details, "standard_errors": named})
 
 
-def least_squares(found: Features, sums: PairSums) -> Mixture:
+def least_squares(basis: Features, sums: PairSums) -> Mixture:
     """Regress D and E on C: ``r = sum C D / sum C^2``, then solve for alpha and beta."""
     minus, plus = sums.first / sums.mass[:, None]
-    square = float(pairs_of(plus - minus, found.words))
-    check_informative(found, plus - minus, square)
-    D = sums.pairs[1] / sums.mass[1] - pairs_of(plus, found.words)
-    E = sums.pairs[0] / sums.mass[0] - pairs_of(minus, found.words)
+    square = float(pairs_of(plus - minus, basis.words))
+    check_informative(basis, plus - minus, square)
+    D = sums.pairs[1] / sums.mass[1] - pairs_of(plus, basis.words)
+    E = sums.pairs[0] / sums.mass[0] - pairs_of(minus, basis.words)
     rD, rE = max(0.0, float(D) / square), max(0.0, float(E) / square)
     gap = 1.0 / ((1 + rD + rE) ** 2 - 4 * rD * rE)  # (alpha - beta)^2
     return roots(rD * gap, rE * gap, gap)
 
 
-def literal(found: Features, table: Products) -> Mixture:
+def literal(basis: Features, table: Products) -> Mixture:
     """Compute ``sum C D / sum [(C + D + E)^2 - 4 D E]`` and the same with E: (18) and (19)."""
-    C, D, E = _cells(found, table)
+    C, D, E = _cells(basis, table)
     below = _denominator(C, D, E)
     return roots(float(C @ D) / below, float(C @ E) / below, float(C @ C) / below)
 
 
-def equation_13(found: Features, table: Products) -> Mixture:
+def equation_13(basis: Features, table: Products) -> Mixture:
     """Take beta from (18) and (15), and alpha from (13), each cell weighted by its C.
 
     Of the two admissible pairs, that with alpha > beta is taken: flip rates that add up to less
     than one.
     """
-    C, D, E = _cells(found, table)
+    C, D, E = _cells(basis, table)
     of_beta = float(C @ E) / _denominator(C, D, E)
     inside = float(np.clip(of_beta, 0.0, 0.25))
     half = float(np.sqrt(0.25 - inside))
@@ -168,16 +169,16 @@ def alpha_given_beta(beta: float, C: float, D: float, E: float) -> float:
     return beta * ((1 - beta) * (C + D) - beta * E) / (E * (1 - 2 * beta))
 
 
-def _cells(found: Features, table: Products) -> tuple[Array, Array, Array]:
+def _cells(basis: Features, table: Products) -> tuple[Array, Array, Array]:
     """List C, D and E of every pair of features of different columns."""
     mean = table.first / table.mass[:, None]
     E, D = table.second / table.mass[:, None, None] - np.einsum("ri,rj->rij", mean, mean)
     c = mean[1] - mean[0]
     C = np.outer(c, c)
-    apart = found.owner[:, None] != found.owner[None, :]
+    apart = basis.owner[:, None] != basis.owner[None, :]
     C, D, E = C[apart], D[apart], E[apart]
-    by_column = np.bincount(found.owner, c**2, found.columns).astype(np.float64)
-    check_informative(found, by_column, float(C @ C))
+    by_column = np.bincount(basis.owner, c**2, basis.columns).astype(np.float64)
+    check_informative(basis, by_column, float(C @ C))
     return C, D, E
 
 
@@ -198,8 +199,8 @@ def roots(of_alpha: float, of_beta: float, gap: float) -> Mixture:
 
     Examples
     --------
-    >>> found = roots(0.21, 0.21, 0.16)
-    >>> round(found.alpha, 6), round(found.beta, 6)
+    >>> mixture = roots(0.21, 0.21, 0.16)
+    >>> round(mixture.alpha, 6), round(mixture.beta, 6)
     (0.7, 0.3)
     """
     a, b = (float(np.clip(x, 0.0, 0.25)) for x in (of_alpha, of_beta))
@@ -216,12 +217,12 @@ def roots(of_alpha: float, of_beta: float, gap: float) -> Mixture:
     return Mixture(float(alpha), float(beta), max(abs(a - of_alpha), abs(b - of_beta)))
 
 
-def check_informative(found: Features, by_column: Array, square: float) -> None:
+def check_informative(basis: Features, by_column: Array, square: float) -> None:
     """Say which condition fails when no two columns differ between the two samples."""
     telling = int(np.sum(abs(by_column) > 1e-12))
-    if square > 1e-24 and (telling > 1 or found.words.any()):
+    if square > 1e-24 and (telling > 1 or basis.words.any()):
         return
-    d = found.columns
+    d = basis.columns
     seen = "X has 1 feature(s)" if d == 1 else f"{telling} of {d} columns differ"
     raise ValueError(
         f"the closed form needs two columns whose means differ between the two labels, since it "
@@ -278,13 +279,13 @@ def _unknowns(mixture: Mixture, sums: PairSums) -> Array:
     return np.array([mixture.alpha, mixture.beta, mixture.prior(labeled), *rates])
 
 
-def _products(task: Task, found: Features) -> Products:
-    if len(found.owner) > MAX_PRODUCT_FEATURES or found.words.any():
+def _products(task: Task, basis: Features) -> Products:
+    if len(basis.owner) > MAX_PRODUCT_FEATURES or basis.words.any():
         raise ValueError(
-            f"the literal estimator needs a table of {len(found.owner)} x {len(found.owner)} "
+            f"the literal estimator needs a table of {len(basis.owner)} x {len(basis.owner)} "
             'products, and no text or counts; use estimator="least-squares"'
         )
-    return task.fold(lambda batch: products(found, batch, _side(batch), 2), task.batches)
+    return task.fold(lambda batch: products(basis, batch, _side(batch), 2), task.batches)
 
 
 def _check(task: Task, estimator: str) -> None:

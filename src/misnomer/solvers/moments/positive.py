@@ -82,16 +82,16 @@ def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
 
 def positive_share(task: Task, sides: Stats, population: Stats, design: str) -> float:
     """Compute ``p = sum C D / sum (C D + C^2)`` over all pairs of columns, kept inside (0, 1)."""
-    found = features(task.schema, sides.sums.sum(axis=0), sides.rows)
-    u = contrast(found, sides.sums[1] / sides.mass[1], population.sums[0] / population.rows)
-    sums = task.fold(lambda batch: pair_sums(found, u, batch, _side(batch), 2), task.batches)
+    basis = features(task.schema, sides.sums.sum(axis=0), sides.rows)
+    u = contrast(basis, sides.sums[1] / sides.mass[1], population.sums[0] / population.rows)
+    sums = task.fold(lambda batch: pair_sums(basis, u, batch, _side(batch), 2), task.batches)
     positive = sums.first[1] / sums.mass[1]
     whole = slice(0, 1) if design == "two-sample" else slice(0, 2)
     rows = sums.mass[whole].sum()
     mean = sums.first[whole].sum(axis=0) / rows
-    square = float(pairs_of(positive - mean, found.words))
-    check_informative(found, positive - mean, square)
-    covariance = sums.pairs[whole].sum() / rows - float(pairs_of(mean, found.words))
+    square = float(pairs_of(positive - mean, basis.words))
+    check_informative(basis, positive - mean, square)
+    covariance = sums.pairs[whole].sum() / rows - float(pairs_of(mean, basis.words))
     p = covariance / (covariance + square) if covariance > 0 else 0.0
     return float(np.clip(p, 1 / (rows + 2), 1 - 1 / (rows + 2)))
 
@@ -102,15 +102,15 @@ def share_as_printed(task: Task, sides: Stats, design: str) -> float:
     ``sum (P_ij - Q_i Q_j) / sum (P_ij + P_i P_j - P_i Q_j - Q_i P_j)``, P of the population and Q
     of the positives. Right would be ``P_i P_j`` above and ``Q_i Q_j`` below.
     """
-    found = features(task.schema, sides.sums.sum(axis=0), sides.rows)
-    table = task.fold(lambda batch: products(found, batch, _side(batch), 2), task.batches)
+    basis = features(task.schema, sides.sums.sum(axis=0), sides.rows)
+    table = task.fold(lambda batch: products(basis, batch, _side(batch), 2), task.batches)
     whole = slice(0, 1) if design == "two-sample" else slice(0, 2)
     rows = float(table.mass[whole].sum())
     Q, P = table.first[1] / table.mass[1], table.first[whole].sum(axis=0) / rows
     both = table.second[whole].sum(axis=0) / rows
-    first = np.zeros(len(found.owner), bool)
-    first[np.unique(found.owner, return_index=True)[1]] = True
-    used = (found.owner[:, None] != found.owner[None, :]) & ~first[:, None] & ~first[None, :]
+    first = np.zeros(len(basis.owner), bool)
+    first[np.unique(basis.owner, return_index=True)[1]] = True
+    used = (basis.owner[:, None] != basis.owner[None, :]) & ~first[:, None] & ~first[None, :]
     above = float((both - np.outer(Q, Q))[used].sum())
     mixed = np.outer(P, Q)
     below = float((both + np.outer(P, P) - mixed - mixed.T)[used].sum())
@@ -135,8 +135,9 @@ def em_from_closed_form(task: Task, design: str) -> Fit:
     )
     fits = [_climb(coded, design, _at(task, design, sides, share, p)) for p in shares]
     best = max(fits, key=lambda fit: fit.objective)
-    found = np.array([fit.objective for fit in fits])
-    best = replace(best, details={**best.details, "closed_form": share, "objectives": found})
+    objectives = np.array([fit.objective for fit in fits])
+    details = {**best.details, "closed_form": share, "objectives": objectives}
+    best = replace(best, details=details)
     return best if design == "one-sample" else replace(best, model=_of_unlabeled(best.model))
 
 

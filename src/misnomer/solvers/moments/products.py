@@ -89,16 +89,16 @@ def _map(group: Group, mean: Array) -> sparse.csr_array:
     return sparse.csr_array(sparse.block_array(blocks))
 
 
-def contrast(found: Features, plus: Array, minus: Array) -> Array:
+def contrast(basis: Features, plus: Array, minus: Array) -> Array:
     """Subtract the mean features of two samples, ``u = mean+ - mean-``, (f,); words as shares."""
-    u: Array = _shared(found, plus @ found.of) - _shared(found, minus @ found.of)
+    u: Array = _shared(basis, plus @ basis.of) - _shared(basis, minus @ basis.of)
     return u
 
 
-def _shared(found: Features, mean: Array) -> Array:
+def _shared(basis: Features, mean: Array) -> Array:
     out = np.array(mean)
-    for column in np.flatnonzero(found.words):
-        mine = found.owner == column
+    for column in np.flatnonzero(basis.words):
+        mine = basis.owner == column
         out[mine] /= max(float(out[mine].sum()), 1e-300)
     return out
 
@@ -128,12 +128,12 @@ class PairSums:
         return PairSums(self.mass + other.mass, self.first + other.first, self.pairs + other.pairs)
 
 
-def pair_sums(found: Features, u: Array, batch: Batch, side: NDArray[np.int32], R: int) -> PairSums:
+def pair_sums(basis: Features, u: Array, batch: Batch, side: NDArray[np.int32], R: int) -> PairSums:
     """Add up over the rows of a batch; a negative side leaves a row out. O(n d)."""
-    spread = sparse.csr_array((u, (np.arange(len(u)), found.owner)), shape=(len(u), found.columns))
-    total = PairSums(np.zeros(R), np.zeros((R, found.columns)), np.zeros(R))
+    spread = sparse.csr_array((u, (np.arange(len(u)), basis.owner)), shape=(len(u), basis.columns))
+    total = PairSums(np.zeros(R), np.zeros((R, basis.columns)), np.zeros(R))
     for piece, t in _statistic_rows(batch):
-        s, within = _scores(found, t, u, spread)
+        s, within = _scores(basis, t, u, spread)
         pairs = pairs_of(s) + within
         weight = np.ones(len(s)) if batch.weight is None else batch.weight[piece]
         kept = side[piece] >= 0
@@ -160,14 +160,14 @@ def pairs_of(s: Array, repeated: NDArray[np.bool_] | None = None) -> Array:
 
 
 def _scores(
-    found: Features, t: sparse.csr_array, u: Array, spread: sparse.csr_array
+    basis: Features, t: sparse.csr_array, u: Array, spread: sparse.csr_array
 ) -> tuple[Array, Array]:
     """Score each column of each row, and the pairs of positions within its texts."""
-    feature = sparse.csr_array(t @ found.of)
+    feature = sparse.csr_array(t @ basis.of)
     s = (feature @ spread).toarray()
     within = np.zeros(len(s))
-    for column in np.flatnonzero(found.words):
-        mine = (found.owner == column).astype(np.float64)
+    for column in np.flatnonzero(basis.words):
+        mine = (basis.owner == column).astype(np.float64)
         length = feature @ mine
         same = feature @ (mine * u**2)
         pairs = np.where(length > 1, length * (length - 1), 1.0)
@@ -201,12 +201,12 @@ class Products:
         )
 
 
-def products(found: Features, batch: Batch, side: NDArray[np.int32], R: int) -> Products:
+def products(basis: Features, batch: Batch, side: NDArray[np.int32], R: int) -> Products:
     """Add up every product of two features: the table that `PairSums` does without."""
-    f = len(found.owner)
+    f = len(basis.owner)
     total = Products(np.zeros(R), np.zeros((R, f)), np.zeros((R, f, f)))
     for piece, t in _statistic_rows(batch):
-        x = (t @ found.of).toarray()
+        x = (t @ basis.of).toarray()
         weight = np.ones(len(x)) if batch.weight is None else batch.weight[piece]
         chosen = [weight * (side[piece] == r) for r in range(R)]
         total = total + Products(
@@ -218,9 +218,9 @@ def products(found: Features, batch: Batch, side: NDArray[np.int32], R: int) -> 
 
 
 def feature_rows(
-    found: Features, batch: Batch, rows: int = CHUNK_ROWS
+    basis: Features, batch: Batch, rows: int = CHUNK_ROWS
 ) -> Iterator[tuple[Array, Array]]:
     """List the features of the rows and their weights, chunk by chunk."""
     for piece, t in _statistic_rows(batch, rows):
-        x = (t @ found.of).toarray()
+        x = (t @ basis.of).toarray()
         yield x, np.ones(len(x)) if batch.weight is None else batch.weight[piece]

@@ -59,25 +59,25 @@ def third_moments(task: Task, estimator: str = "aligned") -> Fit:
     if estimator not in ("aligned", "literal"):
         raise ValueError(f'estimator must be "aligned" or "literal", not {estimator!r}')
     whole = task.whole
-    found = _once(features(task.schema, whole.sums[0], whole.rows), task.schema)
-    _check(task.schema, found)
+    basis = _once(features(task.schema, whole.sums[0], whole.rows), task.schema)
+    _check(task.schema, basis)
     table = task.fold(
-        lambda batch: products(found, batch, np.zeros(len(batch), np.int32), 1), task.batches
+        lambda batch: products(basis, batch, np.zeros(len(batch), np.int32), 1), task.batches
     )
-    mean, second = central(table, found.owner)
+    mean, second = central(table, basis.owner)
     sign, loud = loadings(second)
     picked = np.sort(np.argsort(-loud, kind="stable")[:MAX_TRIPLED_FEATURES])
-    third = task.fold(lambda batch: _triples(found, batch, mean, picked), task.batches)
+    third = task.fold(lambda batch: _triples(basis, batch, mean, picked), task.batches)
     near = second[np.ix_(picked, picked)]
     cube = third.total / whole.rows
     if estimator == "literal":
         _check_flags(task.schema, len(picked))
-        return fit_of(task, found, mean, *as_printed(near, cube), whole)
-    size, s = solve(near, cube, sign[picked], found.owner[picked])
+        return fit_of(task, basis, mean, *as_printed(near, cube), whole)
+    size, s = solve(near, cube, sign[picked], basis.owner[picked])
     u = spread(second, size * sign[picked], picked, s)
     flag = np.isin(np.arange(len(u)), picked) & _flags(task.schema)
     u[flag] = (size * sign[picked])[flag[picked]]  # the paper's own formula
-    return fit_of(task, found, mean, u, s, whole)
+    return fit_of(task, basis, mean, u, s, whole)
 
 
 def central(table: Products, owner: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -156,7 +156,7 @@ def spread(second: Array, u: Array, picked: NDArray[np.intp], s: float) -> Array
     return out
 
 
-def fit_of(task: Task, found: Features, mean: Array, u: Array, s: float, whole: Stats) -> Fit:
+def fit_of(task: Task, basis: Features, mean: Array, u: Array, s: float, whole: Stats) -> Fit:
     """Put the model of class 0 and class 1 together."""
     average = whole.sums[0] / whole.rows
     shift = np.stack([-(1 + s) * u, (1 - s) * u])
@@ -199,7 +199,7 @@ def _moved_reals(old: Array, delta: Array, d: int) -> Array:
     return np.concatenate([seen, first + line, second + square])
 
 
-def _once(found: Features, schema: Schema) -> Features:
+def _once(basis: Features, schema: Schema) -> Features:
     """Keep one feature of each flag: the other one is its mirror image."""
     parts = []
     for group in schema.groups:
@@ -208,7 +208,7 @@ def _once(found: Features, schema: Schema) -> Features:
         mirrored = (np.arange(size) < d) & isinstance(group.family, Bernoulli)
         parts.append(~mirrored)
     kept = np.flatnonzero(np.concatenate(parts)) if parts else np.zeros(0, np.intp)
-    return Features(found.of[:, kept], found.owner[kept], found.words)
+    return Features(basis.of[:, kept], basis.owner[kept], basis.words)
 
 
 def _flags(schema: Schema) -> NDArray[np.bool_]:
@@ -221,10 +221,10 @@ def _flags(schema: Schema) -> NDArray[np.bool_]:
     return np.concatenate(parts)
 
 
-def _triples(found: Features, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Triples:
+def _triples(basis: Features, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Triples:
     f = len(picked)
     total = np.zeros((f * f, f))
-    for x, weight in feature_rows(found, batch, rows=512):
+    for x, weight in feature_rows(basis, batch, rows=512):
         x = x[:, picked] - mean[picked]
         pairs = (x[:, :, None] * x[:, None, :]).reshape(len(x), f * f)
         total += pairs.T @ (x * weight[:, None])
@@ -240,15 +240,15 @@ def _check_flags(schema: Schema, columns: int) -> None:
         )
 
 
-def _check(schema: Schema, found: Features) -> None:
+def _check(schema: Schema, basis: Features) -> None:
     for group in schema.groups:
         if not isinstance(group.family, Bernoulli | Categorical | Gaussian):
             raise ValueError(
                 f"column {schema.columns[group.members[0]].name!r} holds counts or text, which "
                 "the moments of three columns do not cover; use channel=unlabeled(2) with EM"
             )
-    if found.columns < 3:
-        d = found.columns
+    if basis.columns < 3:
+        d = basis.columns
         seen = "X has 1 feature(s)" if d == 1 else f"X has {d} columns"
         raise ValueError(
             f"two classes without labels are told apart by three columns at least: {seen}"

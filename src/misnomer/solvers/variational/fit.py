@@ -165,17 +165,17 @@ def _positive(task: Task, virtual: Array) -> Array:
 
 def _starts(task: Task) -> list[tuple[Model, Array]]:
     """Naive Bayes seen through two error rates, what two classes allow, random rows."""
-    found: list[tuple[Model, Array]] = []
+    candidates: list[tuple[Model, Array]] = []
     channel = task.channel
     if channel.n_labels and task.by_label.rows > 0:
         for one in _seen_through(channel):
-            found.append(from_counts(task.schema, task.by_label, one, task.smoothing))
+            candidates.append(from_counts(task.schema, task.by_label, one, task.smoothing))
         if channel.matrix.shape == (2, 2) and channel.free.all():
-            found += closed_forms(task) + one_class(task)
+            candidates += closed_forms(task) + one_class(task)
     rng = np.random.default_rng(task.seed)
-    while len(found) < task.n_init:
-        found.append(random_start(task, rng))
-    return found
+    while len(candidates) < task.n_init:
+        candidates.append(random_start(task, rng))
+    return candidates
 
 
 def _seen_through(channel: Channel) -> list[Channel]:
@@ -206,12 +206,12 @@ MAX_STATISTICS = 400  # statistics: the products of all pairs of columns must st
 
 def closed_forms(task: Task) -> list[tuple[Model, Array]]:
     """List the models of NB-CCCN and of NB-UNL, as far as these have an answer."""
-    found = []
+    candidates = []
     for solve in (moments, _unlabeled):
         fit = _answer(solve, task)
         if fit is not None:
-            found.append((fit.model, fit.details["virtual"]))
-    return found
+            candidates.append((fit.model, fit.details["virtual"]))
+    return candidates
 
 
 def one_class(task: Task) -> list[tuple[Model, Array]]:
