@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from misnomer.audit import audit, load_audit
-from misnomer.review.rows.changed import noticed
+from misnomer.review.rows.origin import noticed
 from misnomer.rows.files.paths import files_of, opened, size_of
 from misnomer.rows.scan import scan
 from misnomer.store import container
@@ -36,10 +36,9 @@ def hook(event, said):
         os._exit(98)
 
 sys.addaudithook(hook)
-import misnomer.cli, misnomer.review.session, misnomer.review.export.table, misnomer.reports.html
+import misnomer.cli, misnomer.review.session, misnomer.review.export, misnomer.reports.html
 import fsspec.implementations.reference, fsspec.implementations.http
-from misnomer.review.rows.changed import noticed
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.rows.origin import noticed, reviewed_audit
 armed = True
 for folder in map(Path, FOLDERS):
     found = reviewed_audit(folder)

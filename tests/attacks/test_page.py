@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import threading
@@ -13,14 +15,15 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from typer.testing import CliRunner
 
 from misnomer.audit import audit
-from misnomer.cli.reviewing import _announced
-from misnomer.review.export import formats, table
-from misnomer.review.log.decisions import Decisions
+from misnomer.cli import app
+from misnomer.review import exchange, export
+from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import fingerprint, reviewed_audit
-from misnomer.review.server.connections import Patient
 from misnomer.review.server.guard import Guard
+from misnomer.review.server.serve import ImpatientProtocol, announcing
 from misnomer.review.session import FILE
 from tests.audited import pets
 
@@ -78,7 +81,8 @@ def status(guard, cookie):
 def test_the_token_is_in_no_list_of_programs(monkeypatch, capsys):
     opened, done = [], threading.Event()
     monkeypatch.setattr(webbrowser, "open", lambda page: (opened.append(page), done.set()))
-    with _announced("http://127.0.0.1:7/?token=secret", browser=True):
+    with announcing("http://127.0.0.1:7/?token=secret", browser=True) as announce:
+        announce()
         assert done.wait(20)
         page = opened[0].removeprefix("file://")
         assert "secret" not in opened[0] and "secret" in Path(page).read_text()
@@ -90,7 +94,7 @@ def test_the_token_is_in_no_list_of_programs(monkeypatch, capsys):
 def port():
     """A server that waits a moment only."""
     place = socket.create_server(("127.0.0.1", 0))
-    kind = type("Hasty", (Patient,), {"silence": 0.3})
+    kind = type("Hasty", (ImpatientProtocol,), {"max_silence": 0.3})
     config = uvicorn.Config(hello, http=kind, lifespan="off", log_level="critical")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]})
@@ -135,12 +139,12 @@ def test_an_import_is_all_or_nothing(folder, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Decisions, "_insert", full)
         with pytest.raises(OSError):
-            formats.run(found, folder, file)
+            exchange.run(found, folder, file)
     kept = Decisions(folder / FILE, fingerprint(found))
     assert kept.entries() == ()
     kept.close()
-    assert formats.run(found, folder, file).startswith("took over 5 of 5")
-    assert formats.run(found, folder, file).startswith("took over 0 of 5")
+    assert exchange.run(found, folder, file).startswith("took over 5 of 5")
+    assert exchange.run(found, folder, file).startswith("took over 0 of 5")
 
 
 @pytest.mark.parametrize("decided", [False, True])
@@ -149,12 +153,44 @@ def test_an_audit_that_may_only_be_read_can_be_exported(folder, tmp_path, monkey
     if decided:
         file = tmp_path / "tasks.json"
         file.write_text(json.dumps([task(row, str(found.classes[0])) for row in range(5)]))
-        formats.run(found, folder, file)
+        exchange.run(found, folder, file)
     before = sorted(path.name for path in folder.iterdir())
     allowed = os.access
     monkeypatch.setattr(
         os, "access", lambda p, how: allowed(p, how) and not str(p).startswith(str(folder))
     )
-    said = table.run(found, folder, tmp_path / "clean.csv")
+    said = export.run(found, folder, tmp_path / "clean.csv")
     assert ("5 rows decided" in said) == decided
     assert sorted(path.name for path in folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("words", [("review",), ("check", "--rows", "5", "--page")])
+def test_every_page_hides_its_token_and_closes_silent_connections(folder, monkeypatch, words):
+    opened, done, configs = [], threading.Event(), []
+
+    def run(server, sockets):
+        server.announce()
+        assert done.wait(20)
+        configs.append(server.config)
+        sockets[0].close()
+
+    monkeypatch.setattr(webbrowser, "open", lambda page: (opened.append(page), done.set()))
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    command, *options = words
+    result = CliRunner().invoke(app, [command, str(folder), *options, "--port", "0"])
+    assert result.exit_code == 0, result.output
+    token = re.search(r"token=(\S+)", result.stdout)[1]
+    assert len(token) >= 32 and token not in opened[0]
+    assert configs[0].http is ImpatientProtocol
+
+
+def test_a_note_survives_a_decision_that_fails_beside_it(tmp_path):
+    log = Decisions(tmp_path / FILE, "rows")
+    writer = threading.Thread(target=log.write_note, args=(3, "ask Dr. Lee"))
+    with contextlib.suppress(RuntimeError), log._writing():
+        writer.start()
+        writer.join(0.2)  # it must wait: what it wrote now would be rolled back
+        raise RuntimeError
+    writer.join(30)
+    log.close()
+    assert Decisions(tmp_path / FILE, "rows").notes()[3].text == "ask Dr. Lee"

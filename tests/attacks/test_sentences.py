@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from misnomer import NoisyLabelNB
 from misnomer.cli import app
 from misnomer.engines.checkpoint import Journal
-from misnomer.review.export.formats import read_answers
+from misnomer.review.exchange import read_answers
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan
 

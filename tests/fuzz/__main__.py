@@ -111,14 +111,15 @@ def attack(
 
 def _watched(child: Any, notes: Path, seconds: float, errors: Any) -> tuple[int, str | None]:
     """Wait for a worker; say where it came to, and how it ended if not well."""
-    seen, since, until = WAITING, time.monotonic(), math.inf  # imports are not on the clock
+    # Imports, and the model that the first input is tried on, are not on the clock.
+    seen, since, until = WAITING, time.monotonic(), math.inf
     while True:
         with suppress(subprocess.TimeoutExpired):
             child.wait(0.5)
         number = int.from_bytes(notes.read_bytes()[:8], "little")
         now = time.monotonic()
         if number != seen:
-            until = now + seconds if seen == WAITING else until
+            until = now + seconds if seen != WAITING and until == math.inf else until
             seen, since = number, now
         if child.returncode is not None:
             errors.seek(0)

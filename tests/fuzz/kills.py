@@ -28,7 +28,7 @@ from typing import Any
 
 from misnomer import audit, load_audit
 from misnomer.demo import planted_table
-from misnomer.review.log.decisions import Decisions
+from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import fingerprint, reviewed_audit
 from misnomer.review.session import FILE, Review
 from misnomer.store.folders import filling

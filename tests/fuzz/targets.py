@@ -117,9 +117,24 @@ def model() -> tuple[bytes, NoisyLabelNB]:
     return model_bytes(fitted), fitted
 
 
+@cache
+def learners() -> bytes:
+    """The model of an audit: learners, a head and a channel."""
+    return (audited() / "model.safetensors").read_bytes()
+
+
 def model_file(drawn: random.Random) -> None:
+    """Load a damaged model of naive Bayes."""
+    _load_model(model()[0], drawn)
+
+
+def learners_file(drawn: random.Random) -> None:
+    """Load a damaged model of learners and a head."""
+    _load_model(learners(), drawn)
+
+
+def _load_model(data: bytes, drawn: random.Random) -> None:
     """Load damaged bytes, or a model that contradicts itself under a checksum that is right."""
-    data, _ = model()
     if drawn.random() < 0.5:
         model_from(damaged(data, drawn), "model")
         return
@@ -279,15 +294,25 @@ def server() -> tuple[Any, Any]:
     return app, asyncio.new_event_loop()
 
 
-_PATHS = ("about", "row", "next", "rows", "find", "progress", "decide", "undo", "checks", "x")
-_BODY = {"key": "k" * 20, "row": 1, "action": "keep", "seen": 0, "label": None, "shown": 0.5}
+_PATHS = (
+    *("about", "row", "next", "rows", "find", "progress", "decisions", "values", "image"),
+    *("decide", "bulk", "note", "undo", "x"),
+)
+_QUERY = (
+    b"row=1&order=probability&skip=1,2&offset=0&limit=5&text=a&given=0"
+    b"&column=1&value=x&words=so&state=open&who=ann"
+)
+_BODY = {
+    "key": "k" * 20, "row": 1, "action": "keep", "seen": 0, "label": None, "shown": 0.5,
+    "expected": 3, "text": "ask", "who": "ann", "column": 1, "value": "f", "state": "open",
+}  # fmt: skip
 
 
 def request(drawn: random.Random) -> None:
     """Ask the server something odd; it answers with a sentence, never with an error of its own."""
     app, loop = server()
     method = drawn.choice(("GET", "POST"))
-    query = damaged(b"row=1&order=probability&skip=1,2&offset=0&limit=5&text=a&given=0", drawn)
+    query = damaged(_QUERY, drawn)
     body = json.dumps(bent(dict(_BODY), drawn)).encode()
     body = damaged(body, drawn) if drawn.random() < 0.3 else body
     headers = [
@@ -320,7 +345,7 @@ def request(drawn: random.Random) -> None:
 
 def answers(drawn: random.Random) -> None:
     """Take over answers of another tool."""
-    from misnomer.review.export.formats import read_answers
+    from misnomer.review.exchange import read_answers
 
     task = {"data": {"misnomer_row": 1, "a": 2}, "annotations": [
         {"result": [{"value": {"choices": ["yes"]}}], "completed_by": {"email": "a"}}]}  # fmt: skip
@@ -341,7 +366,8 @@ TARGETS: dict[str, tuple[Try, int]] = {
     "arrow": (file_of("arrow"), 90_000),
     "feather": (file_of("feather"), 90_000),
     "parquet": (file_of("parquet"), 90_000),
-    "model": (model_file, 160_000),
+    "model": (model_file, 120_000),
+    "learners": (learners_file, 40_000),
     "manifest": (manifest, 60_000),
     "journal": (journal, 20_000),
     "answers": (answers, 40_000),

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from misnomer.review.estimate import Bins, Reviewed, advice, left
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review.ledger import ReviewError
+from misnomer.review.progress import Bins, Reviewed, advice, left
 from misnomer.review.ranking import Filter, as_filter, entropy, ranked
-from misnomer.review.rows.changed import noticed
-from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.rows.origin import fingerprint, noticed, reviewed_audit
 from misnomer.review.session import FILE, Review
 
 
@@ -172,7 +171,7 @@ def test_the_fingerprint_knows_rows_and_labels(folder, review):
 
 
 def test_a_file_that_has_changed_is_said(folder, review, tmp_path):
-    from misnomer.review.export.table import write_table
+    from misnomer.review.export import write_table
 
     write_table(review.audit.data, tmp_path / "votes.csv", ".csv")
     noticed(review.audit, folder, tmp_path / "votes.csv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from misnomer.cli.failures import failing_well
+from misnomer.cli.failures import complain, failing_well
 
 _CELL, _KEYS = 400, "123456789abcdefghijklmnop"
 
@@ -84,9 +85,12 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
     from misnomer.cli.reviewing import _need_extra
 
     _need_extra()
-    from misnomer.review.server.checks import serve
+    from misnomer.review.server.checks import checking
+    from misnomer.review.server.serve import serve
+    from misnomer.store.locks import held
 
-    serve(room, port, browser=browser)
+    with held(room.folder):
+        serve(partial(checking, room), port=port, browser=browser, warn=complain)
 
 
 def _ask(room: Any) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
 from misnomer.cli.failures import complain, failing_well
-
-_LOCAL = ("127.0.0.1", "localhost", "::1")
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
 Data = Annotated[
@@ -66,8 +62,7 @@ def review(
     """
     with failing_well():
         _need_extra()
-        from misnomer.review.rows.changed import noticed
-        from misnomer.review.rows.origin import reviewed_audit
+        from misnomer.review.rows.origin import noticed, reviewed_audit
 
         audit = reviewed_audit(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
@@ -104,35 +99,21 @@ def _serve(
     options: dict[str, Any],
     shown: dict[str, Any],
 ) -> None:
-    import uvicorn
-
-    from misnomer.review.log.ledger import alone
-    from misnomer.review.server.app import application, bound, new_token
-    from misnomer.review.server.connections import Patient
+    from misnomer.review.ledger import alone
+    from misnomer.review.server.app import application
+    from misnomer.review.server.serve import serve
     from misnomer.review.session import FILE, Review
     from misnomer.store.locks import held
 
-    place, as_wished = bound(host, port)
-    token, real = new_token(), place.getsockname()[1]
     if shown["notice"] is not None:
         complain(shown["notice"])
     with held(folder), alone(folder / (FILE + ".lock")) as only:
         if not only:
             complain("another server shows this review already: both write to the same decisions")
-        if not as_wished:
-            complain(f"port {port or 'of the page'} is in use: {real} serves instead")
-        if host not in _LOCAL:
-            complain(f"{host} can be reached by others: whoever has the address may decide")
         session = Review(audit, folder / FILE, **options)
         try:
-            named = folder.resolve().name
-            app = application(session, host=host, port=real, token=token, name=named, **shown)
-            quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
-            config = uvicorn.Config(app, http=Patient, lifespan="off", **quiet)
-            address = f"http://{_shown(host)}:{real}/?token={token}"
-            # Ctrl-C is the usual end of a review.
-            with suppress(KeyboardInterrupt), _announced(address, browser):
-                uvicorn.Server(config).run(sockets=[place])
+            make_app = partial(application, session, name=folder.resolve().name, **shown)
+            serve(make_app, host=host, port=port, browser=browser, warn=complain)
         finally:
             session.close()
     print(_closing(session, folder), file=sys.stderr)
@@ -144,34 +125,6 @@ def _closing(session: Any, folder: Path) -> str:
         f"{count} decisions are in {folder}; misnomer export {folder} --out clean.csv writes the "
         "corrected table"
     )
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
-
-
-@contextmanager
-def _announced(address: str, browser: bool) -> Iterator[None]:
-    """Print the address, and open it from a file that only its owner reads.
-
-    A browser is told the name of that file: what a program is started with, everybody may list.
-    """
-    print(address, flush=True)
-    print("Ctrl-C ends the review; every decision is on disk.", file=sys.stderr)
-    if not browser:
-        yield
-        return
-    import threading
-    import webbrowser
-
-    with TemporaryDirectory(prefix="misnomer-") as place:
-        page = Path(place) / "review.html"
-        page.touch(mode=0o600)
-        page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', "utf-8")
-        opening = threading.Timer(0.5, webbrowser.open, [page.as_uri()])
-        opening.daemon = True
-        opening.start()
-        yield
 
 
 def export(
@@ -205,15 +158,14 @@ def export(
     class.
     """
     with failing_well():
-        from misnomer.review.export import table as exporting
-        from misnomer.review.rows.changed import noticed
-        from misnomer.review.rows.origin import reviewed_audit
+        from misnomer.review.export import run
+        from misnomer.review.rows.origin import noticed, reviewed_audit
 
         audit = reviewed_audit(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
         if notice is not None:
             complain(notice)
-        done = exporting.run(audit, folder, out, probability=probability, log=log, kind=kind)
+        done = run(audit, folder, out, probability=probability, log=log, kind=kind)
         print(done, file=sys.stderr)
 
 
@@ -223,7 +175,7 @@ def import_(
 ) -> None:
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
-        from misnomer.review.export.formats import run
+        from misnomer.review.exchange import run
         from misnomer.review.rows.origin import reviewed_audit
 
         print(run(reviewed_audit(folder), folder, file), file=sys.stderr)

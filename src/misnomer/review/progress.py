@@ -1,4 +1,9 @@
-"""How far a review is, and what remains."""
+"""How many errors are left, and whether it is time to stop.
+
+Two strata. Among the rows that the audit *suspected*, the model's probabilities are believed as far
+as the decisions bear them out: a factor corrects them. Among those it did *not* suspect, only the
+randomly checked rows count: whoever looks at suspects alone never learns what the model overlooks.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,226 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
-from misnomer.review.estimate import Advice, Bins, Left, Reviewed, advice, left
-from misnomer.review.log.decisions import Decision
+from misnomer.review.decisions import Decision
 from misnomer.review.ranking import Ranking
 from misnomer.review.refit.beliefs import errors_believed
 
 Array = NDArray[np.float64]
+
+CONFIDENCE = 0.90
+_DRAWS = 4_000
+_BELIEF = 4.0  # expected errors that the model's own probabilities are worth
+_FEW_CHECKS = 10  # below, a sample says nothing yet
+
+
+@dataclass(frozen=True)
+class Left:
+    """The errors among the rows that nobody has decided yet.
+
+    Attributes
+    ----------
+    model : Estimate
+        What the model's probabilities add up to, corrected by the decisions about suspects.
+    sample : Estimate or None
+        The same for suspects, and the share of errors among checked rows for all others; None
+        before ten rows were checked.
+    checks, check_errors : int
+        How many unsuspected rows were checked at random, and how many were wrong.
+    """
+
+    model: Estimate
+    sample: Estimate | None
+    checks: int
+    check_errors: int
+
+    @property
+    def best(self) -> Estimate:
+        """The sample's answer where there is one: it does not take the model's word for it."""
+        return self.model if self.sample is None else self.sample
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Many probabilities, summarized by 256 bins: how many are in each, and their sum.
+
+    Attributes
+    ----------
+    rows, total : (256,) arrays
+        Of each bin.
+
+    Examples
+    --------
+    >>> some = Bins.of(np.array([0.5, 0.25, 0.25]))
+    >>> (some - Bins.of(np.array([0.25]))).sum
+    0.75
+    """
+
+    rows: Array
+    total: Array
+
+    @classmethod
+    def of(cls, wrong: Array) -> Bins:
+        """Sort probabilities into bins."""
+        place = np.minimum((256 * wrong).astype(np.intp), 255)
+        rows = np.bincount(place, minlength=256).astype(np.float64)
+        return cls(rows, np.bincount(place, wrong, minlength=256).astype(np.float64))
+
+    def __add__(self, other: Bins) -> Bins:
+        return Bins(self.rows + other.rows, self.total + other.total)
+
+    def __sub__(self, other: Bins) -> Bins:
+        return Bins(self.rows - other.rows, np.maximum(self.total - other.total, 0.0))
+
+    def __len__(self) -> int:
+        return round(float(self.rows.sum()))
+
+    @property
+    def sum(self) -> float:
+        """The expected number of errors."""
+        return float(self.total.sum())
+
+    def corrected(self, factor: Array) -> tuple[Array, Array]:
+        """Compute ``min(factor p, 1)`` of each filled bin, (B, F), and its rows, (B,)."""
+        filled = self.rows > 0
+        value = self.total[filled] / self.rows[filled]
+        return np.minimum(value[:, None] * factor[None, :], 1.0), self.rows[filled]
+
+
+@dataclass(frozen=True, eq=False)
+class Reviewed:
+    """What is known about two strata, suspected and not.
+
+    Attributes
+    ----------
+    suspects, others : Bins
+        P(wrong) of the rows still open, as the model has it now.
+    expected, errors : float
+        Over the decided suspects: the sum of P(wrong) as it was shown, and the errors found, each
+        as far as the decision is believed.
+    checks, check_errors : int
+        Unsuspected rows that were checked at random, and the errors among them.
+    """
+
+    suspects: Bins
+    others: Bins
+    expected: float
+    errors: float
+    checks: int
+    check_errors: int
+
+
+def left(reviewed: Reviewed) -> Left:
+    """Estimate the errors that remain, by the model and by the sample.
+
+    Examples
+    --------
+    >>> suspects, others = Bins.of(np.full(10, 0.5)), Bins.of(np.full(100, 0.01))
+    >>> found = left(Reviewed(suspects, others, 20.0, 20, 50, 0))
+    >>> round(found.model.value), found.checks
+    (6, 50)
+    >>> found.sample.low < 6 < found.sample.high
+    True
+    """
+    rng = np.random.default_rng(0)
+    among_suspects = _suspects(reviewed, rng)
+    factor = _factor(reviewed)
+    model = among_suspects + _errors(reviewed.others, np.ones(1), rng)
+    share, rows = reviewed.suspects.corrected(np.array([factor]))
+    suspected = float((rows @ share).sum())
+    sample = None
+    if reviewed.checks >= _FEW_CHECKS:
+        drawn = among_suspects + rng.binomial(len(reviewed.others), _share(reviewed, rng))
+        # The value takes the model's word for one row; the interval takes it for none.
+        expected = reviewed.others.sum / max(len(reviewed.others), 1)
+        middle = (reviewed.check_errors + expected) / (reviewed.checks + 1)
+        sample = _estimate(suspected + len(reviewed.others) * middle, drawn)
+    value = _estimate(suspected + reviewed.others.sum, model)
+    return Left(value, sample, reviewed.checks, reviewed.check_errors)
+
+
+def _factor(reviewed: Reviewed) -> float:
+    """Compute ``(errors + belief) / (expected + belief)``: how far the model is off."""
+    return (reviewed.errors + _BELIEF) / (reviewed.expected + _BELIEF)
+
+
+def _suspects(reviewed: Reviewed, rng: np.random.Generator) -> Array:
+    """Draw the errors among open suspects: the factor is a Gamma variable about its mean."""
+    shape, rate = reviewed.errors + _BELIEF, reviewed.expected + _BELIEF
+    return _errors(reviewed.suspects, rng.gamma(shape, 1.0 / rate, _DRAWS), rng)
+
+
+def _errors(wrong: Bins, factor: Array, rng: np.random.Generator) -> Array:
+    """Draw ``sum_i Bernoulli(min(factor p_i, 1))``, by its mean and variance."""
+    if not len(wrong):
+        return np.zeros(_DRAWS)
+    share, rows = wrong.corrected(factor)
+    mean, variance = rows @ share, rows @ (share * (1 - share))
+    drawn: Array = np.clip(rng.normal(mean, np.sqrt(variance), _DRAWS), 0.0, len(wrong))
+    return drawn
+
+
+def _share(reviewed: Reviewed, rng: np.random.Generator) -> Array:
+    """Draw the share of errors among unsuspected rows (Jeffreys: half a row of each kind)."""
+    good = reviewed.checks - reviewed.check_errors
+    drawn: Array = rng.beta(reviewed.check_errors + 0.5, good + 0.5, _DRAWS)
+    return drawn
+
+
+def _estimate(value: float, drawn: Array) -> Estimate:
+    edge = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(drawn, [edge, 1 - edge])
+    return Estimate(value, min(float(low), value), max(float(high), value), CONFIDENCE)
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether to go on, and why, in one sentence."""
+
+    stop: bool
+    sentence: str
+
+
+def advice(found: Left, coming: Array, labeled: int) -> Advice:
+    """Say whether further decisions are worth it.
+
+    Parameters
+    ----------
+    found : Left
+        What remains.
+    coming : array
+        P(wrong) of the next rows in the queue.
+    labeled : int
+        How many labels there are.
+
+    Examples
+    --------
+    >>> few = Left(Estimate(0.5, 0, 2), None, 0, 0)
+    >>> advice(few, np.array([0.02, 0.01]), 1000).stop
+    False
+    >>> print(advice(few, np.array([0.02, 0.01]), 1000).sentence)
+    The next 2 suspects hold about 0.0 errors; check 10 more random rows before you stop.
+    """
+    ahead = coming[:20]
+    hope = float(ahead.sum())
+    if not len(ahead):
+        return Advice(True, "Every labeled row has been decided.")
+    if hope >= 1.0:
+        return Advice(False, f"Go on: the next {len(ahead)} suspects hold about {hope:.0f} errors.")
+    if found.sample is None:
+        more = _FEW_CHECKS - found.checks
+        return Advice(
+            False,
+            f"The next {len(ahead)} suspects hold about {hope:.1f} errors; check {more} more "
+            "random rows before you stop.",
+        )
+    rest = found.sample
+    return Advice(
+        True,
+        f"You may stop: the next {len(ahead)} suspects hold about {hope:.1f} errors. Left are "
+        f"about {rest.value:.0f} of {labeled:,} labels (at most {rest.high:.0f} with 95% "
+        "confidence); more random checks would narrow that.",
+    )
+
 
 _PART = 1 << 22  # rows summarized at a time
 

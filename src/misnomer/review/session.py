@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.review.log.decisions import ConflictError, Decision, Decisions
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review.decisions import PERSON, ConflictError, Decision, Decisions
+from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, drawn_checks, picked
 from misnomer.review.refit.background import Refitter, first_ranking, refit_of
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 #: Where the decisions are, in an audit's folder.
 FILE = "review.sqlite"
-
-#: Who decides, where nobody says who they are.
-PERSON = "person"
 
 _CHECK_EVERY = 10  # of so many rows, one is a random check
 _REFIT_EVERY = 5  # decisions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review.ledger import ReviewError
 from misnomer.review.refit.beliefs import believed, copies_of, with_copies
 from misnomer.review.session import FILE, Review
 from misnomer.table import Batch

@@ -10,13 +10,14 @@ import pytest
 
 from misnomer.audit import streamed, streamed_files
 from misnomer.audit.streamed_files import save_stream
-from misnomer.review.export.table import run
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review.export import run
+from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Filter, as_filter
 from misnomer.review.refit import large as large_refit
 from misnomer.review.rows.index import FOLDER
 from misnomer.review.rows.origin import fingerprint, reviewed_audit
-from misnomer.review.server import detail, lists
+from misnomer.review.server import lists
+from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
 
@@ -82,7 +83,7 @@ def test_the_queue_is_of_all_rows_worst_first(review, known, audited):
 
 @pytest.mark.parametrize("row", [0, 699, 700, 2999])
 def test_a_row_is_read_where_it_is(review, audited, row):
-    shown = detail.row(review, row)
+    shown = describe_row(review, row)
     cells = {cell["name"]: cell for cell in shown["cells"]}
     line = audited[2].slice(row, 1).to_pylist()[0]
     assert cells["key"]["text"] == line["key"] and float(cells["x0"]["text"]) == line["x0"]
@@ -114,7 +115,7 @@ def test_a_refit_moves_the_worst_rows(review, audited, monkeypatch):
     wrong = ranking.wrong[after[:500]]
     assert (np.diff(wrong) <= 0).all()
     assert 0 < abs(wrong - review.first.wrong[after[:500]]).max() < 0.3
-    shown = detail.row(review, int(after[20]))
+    shown = describe_row(review, int(after[20]))
     assert shown["probability"] == pytest.approx(ranking.wrong[after[20]])
     assert review.progress().left.model.value > 0
     assert "random sample of 800 rows" in lists.about(review, "x")["learning"]

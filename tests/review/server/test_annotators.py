@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from misnomer.audit import audit
-from misnomer.review.export.table import run
+from misnomer.review.export import run
 from misnomer.review.refit.fit import relearned
 from misnomer.review.rows.origin import reviewed_audit
-from misnomer.review.server import detail
+from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
 from tests.review.answers import CLASSES, RATES, write_scans
@@ -41,7 +41,7 @@ def voted(scans, tmp_path):
 def test_every_answer_is_shown_with_its_weight(voted):
     review, _ = voted
     row = int(review.audit.ranking[0])
-    shown = detail.row(review, row)
+    shown = describe_row(review, row)
     why = shown["why"]
     cells = {cell["name"]: cell["text"] for cell in shown["cells"]}
     asked = {name for name in RATES if cells[name]}
@@ -74,7 +74,7 @@ def test_an_annotator_called_like_a_column_is_told_apart(tmp_path):
     )
     found = audit(lines, long=("row", "who", "said"))
     review = Review(found, tmp_path / FILE, refit=False)
-    why = detail.row(review, 5)["why"]
+    why = describe_row(review, 5)["why"]
     kinds = [(one["kind"], one["name"]) for one in why["terms"]]
     assert kinds.count(("answer", "size")) == 1 and kinds.count(("column", "size")) == 1
     assert sum(one["weight"] for one in why["terms"]) == pytest.approx(why["log_odds"])
@@ -100,7 +100,7 @@ def test_decisions_are_known_to_the_refit(voted):
     after = review.judged.sources.channels
     assert after[liar, 0, 1] > before[liar, 0, 1] + 0.2
     assert (review.judged.annotators.accuracy != review.audit.annotators.accuracy).any()
-    shown = detail.row(review, int(rows[0]))
+    shown = describe_row(review, int(rows[0]))
     assert shown["why"]["said"][0] == {
         "who": "reviewer", "label": "malignant", "right": "trusted", "span": "",
         "weight": None,
@@ -142,7 +142,7 @@ def test_groups_are_shown_and_fitted(tmp_path):
     found = audit(table, label="y", noise_groups="site")
     review = Review(found, tmp_path / FILE, refit=False)
     row = int(found.ranking[0])
-    why = detail.row(review, row)["why"]
+    why = describe_row(review, row)["why"]
     assert [one["who"] for one in why["said"]] == [site[row]]
     assert {one["kind"] for one in why["terms"]} == {"column", "prior", "label"}
     for r in found.ranking[:5].tolist():

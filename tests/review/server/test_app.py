@@ -13,7 +13,8 @@ pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from starlette.testclient import TestClient
 
-from misnomer.review.server.app import application, bound
+from misnomer.review.server.app import application
+from misnomer.review.server.serve import bind
 
 TOKEN = "t" * 32
 BASE = "http://127.0.0.1:8737"
@@ -185,9 +186,9 @@ def test_evidence_adds_up_and_lists_come_in_pages(client, review):
 
 
 def test_a_port_in_use_gives_another():
-    first, wished = bound("127.0.0.1", 0)
+    first, wished = bind("127.0.0.1", 0)
     port = first.getsockname()[1]
-    second, again = bound("127.0.0.1", port)
+    second, again = bind("127.0.0.1", port)
     assert wished and not again and second.getsockname()[1] != port
     first.close()
     second.close()

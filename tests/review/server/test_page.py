@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn", reason="misnomer[review] is not installed")
 from misnomer.audit import audit
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.cli.reviewing import export
-from misnomer.review.log.decisions import Decisions
+from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import fingerprint, reviewed_audit
 from misnomer.review.session import FILE
 from misnomer.rows.files.tables import read_table

@@ -14,10 +14,10 @@ import pyarrow as pa
 from starlette.testclient import TestClient
 
 from misnomer.audit import audit
-from misnomer.review.log.decisions import Decisions
+from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import fingerprint, reviewed_audit
 from misnomer.review.server.app import application
-from misnomer.review.server.images import image_of
+from misnomer.review.server.row import image_of
 from misnomer.review.session import FILE, Review
 
 TOKEN, BASE = "t" * 32, "http://127.0.0.1:8737"

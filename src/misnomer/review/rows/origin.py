@@ -1,8 +1,9 @@
-"""Which rows an audit is about."""
+"""Which rows an audit is about, and whether the audited file still holds them."""
 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit import load_audit
-from misnomer.review.log.ledger import ReviewError
+from misnomer.audit.origin import is_near, nearest, reading_of, state
+from misnomer.reports.annotator_tables import shell_words
+from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
 from misnomer.store.folders import check_whole, reading
 
@@ -104,3 +107,133 @@ class _Digest:
     def flush(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+_MOST = 1 << 28  # bytes of a file that is read again to name what changed
+
+
+def noticed(
+    audit: Audit, folder: Path, data: Path | str | None = None, *, anyway: bool = False
+) -> str | None:
+    """Compare the audited file with what it is now; None where nothing is to be said.
+
+    Parameters
+    ----------
+    audit : Audit
+        The audit, which knows the file it was made from.
+    folder : Path
+        Where it is.
+    data : Path or str, optional
+        The file or its address, where it is elsewhere. What the audit itself names is looked at
+        only if it is a file beside the folder or below the current one.
+    anyway : bool
+        Return the sentence about a changed file, rather than raise it.
+
+    Returns
+    -------
+    str or None
+        One sentence for the person who reviews.
+    """
+    if data is None and audit.origin is None:
+        return None
+    if data is not None and "://" not in str(data) and not Path(data).exists():
+        raise FileNotFoundError(f"there is no file {str(data)!r}")
+    beside = (folder.absolute().parent, Path.cwd())
+    if data is None and audit.origin is not None and not is_near(audit.origin.path, beside):
+        return _elsewhere(audit.origin.path)
+    how = "changed" if audit.origin is None else state(audit.origin, data)
+    if how == "changed":
+        how, difference = _looked_into(audit, data)
+    if how == "same":
+        return None
+    if how != "changed":
+        return _gone(audit, how)
+    said = _sentence(audit, folder, data, difference)
+    if anyway:
+        return f"{said}; until then, what is shown and exported are the rows as they were audited"
+    raise ReviewError(f"{said}, or say --anyway to go on with the rows as they were audited")
+
+
+def _elsewhere(path: str) -> str:
+    return (
+        f"whether {path!r} has changed since the audit was not looked at, as it is not beside the "
+        "folder: say --data FILE if it should be"
+    )
+
+
+def _looked_into(audit: Audit, data: Path | str | None) -> tuple[str, str | None]:
+    """Read a file whose bytes differ: the rows may be the same, or the difference has a name."""
+    file = Path(audit.origin.path if data is None and audit.origin else str(data))
+    by_lines = audit.sources is not None and "long" in audit.sources.asked
+    size = file.stat().st_size if file.is_file() else _MOST + 1
+    if by_lines or size > _MOST or not audit.data.num_columns or not _is_all(audit):
+        return "changed", None
+    from misnomer.rows.files.dialect import dialect_of
+    from misnomer.rows.files.tables import read_table
+
+    try:
+        how = dialect_of(reading_of(audit.origin.options) if audit.origin is not None else {})
+        found = difference(audit.data, read_table(file, dialect=how))
+    except (ValueError, OSError, pa.ArrowException):
+        found = "it is no table any more"
+    return ("same" if found is None else "changed"), found
+
+
+def _is_all(audit: Audit) -> bool:
+    """Tell whether the audit holds all of its rows, not a sample of them."""
+    return len(audit.data) == audit.fitted.rows
+
+
+def _gone(audit: Audit, how: str) -> str:
+    path = nearest(audit.origin.path) if audit.origin else ""
+    why = "is not there any more" if how == "missing" else "cannot be read"
+    return (
+        f"{path!r} {why}: what is shown and exported are the rows as they were audited "
+        "(where it has moved to, say with --data FILE)"
+    )
+
+
+def _sentence(audit: Audit, folder: Path, data: Path | str | None, found: str | None) -> str:
+    out = _vacant(folder)
+    if audit.origin is not None:
+        named = nearest(audit.origin.path) if data is None else str(data)
+        command = audit.origin.command(out, data)
+    else:
+        named = str(data)
+        command = f"misnomer audit {shlex.quote(named)} {shell_words(audit)} --out {out}"
+    why = "" if found is None else f" ({found})"
+    when = f"{named!r} has changed since the audit in {str(folder)!r}{why}"
+    return f"{when}: audit it anew with `{command}`"
+
+
+def _vacant(folder: Path) -> Path:
+    """Name a folder beside this one that does not exist: old decisions are about old rows."""
+    number = 2
+    while (found := folder.with_name(f"{folder.resolve().name}-{number}")).exists():
+        number += 1
+    return found
+
+
+def difference(then: pa.Table, now: pa.Table) -> str | None:
+    """Name the first difference between two tables; None where there is none.
+
+    Examples
+    --------
+    >>> difference(pa.table({"a": [1, 2]}), pa.table({"a": [1, 3]}))
+    "row 1, column 'a'"
+    """
+    if then.column_names != now.column_names:
+        odd = sorted({*then.column_names} ^ {*now.column_names}) or then.column_names
+        return f"its columns differ, such as {odd[0]!r}"
+    if len(then) != len(now):
+        return f"it had {len(then):,} rows and has {len(now):,}"
+    for name in then.column_names:
+        before, after = then.column(name), now.column(name)
+        if before.type != after.type:
+            return f"column {name!r} was {before.type} and is {after.type}"
+        if not before.equals(after):
+            pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
+            row = next((i for i, (a, b) in enumerate(pairs) if a != b and (a == a or b == b)), None)
+            if row is not None:
+                return f"row {row}, column {name!r}"
+    return None

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
 
 if TYPE_CHECKING:

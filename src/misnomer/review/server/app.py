@@ -1,32 +1,27 @@
-"""The server of the page: fixed addresses, JSON in and out, on this machine only."""
+"""The review page: what each of its addresses answers."""
 
 from __future__ import annotations
 
-import json
-import secrets
-import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from misnomer.review.log.decisions import ConflictError
-from misnomer.review.log.ledger import FullError, ReviewError
-from misnomer.review.server.answers import Answers
+from misnomer.reports.wording import shown
+from misnomer.review.decisions import PERSON
+from misnomer.review.ledger import ReviewError
+from misnomer.review.ranking import as_filter
+from misnomer.review.rows import search
+from misnomer.review.server import lists
 from misnomer.review.server.guard import Guard
+from misnomer.review.server.routes import get_route, image_route, page_routes, post_route
+from misnomer.review.server.row import cell_texts, describe_decision, describe_row, read_image
 
 if TYPE_CHECKING:
     from misnomer.review.session import Review
 
-DEFAULT_PORT = 8737
-_LARGEST = 1 << 16  # bytes of a request
-_PAGE = Path(__file__).parent / "page"
-_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_MAX_NAME_LENGTH = 60
 
 
 def application(
@@ -39,109 +34,168 @@ def application(
     notice: str | None = None,
     roots: Sequence[Path] = (),
 ) -> Guard:
-    """Put the addresses and the guard together.
-
-    Every file of the folder ``page`` has an address of its own, ``/name``; the page itself is at
-    ``/``. Cells may name images below the ``roots``.
-    """
-    files = [
-        Route(_address(file), _file(file.read_bytes(), _KINDS[file.suffix]), methods=["GET"])
-        for file in sorted(_PAGE.iterdir())
-        if file.suffix in _KINDS
-    ]
+    """Put the addresses and the guard together; cells may name images below the ``roots``."""
     answers = Answers(review, name, notice, roots)
-    asked = ("about", "row", "next", "rows", "find", "progress", "decisions", "values")
-    told = ("decide", "bulk", "note", "undo")
-    api = [
-        *(Route(f"/api/{one}", _asked(getattr(answers, one)), methods=["GET"]) for one in asked),
-        *(Route(f"/api/{one}", _told(getattr(answers, one)), methods=["POST"]) for one in told),
-        Route("/api/image", _image(answers.image), methods=["GET"]),
+    questions = ("about", "row", "next", "rows", "find", "progress", "decisions", "values")
+    statements = ("decide", "bulk", "note", "undo")
+    routes = [
+        *page_routes("index.html"),
+        *(get_route(name, getattr(answers, name)) for name in questions),
+        *(post_route(name, getattr(answers, name)) for name in statements),
+        image_route("image", answers.image),
     ]
-    return Guard(Starlette(routes=[*files, *api]), host=host, port=port, token=token)
+    return Guard(Starlette(routes=routes), host=host, port=port, token=token)
 
 
-def _address(file: Path) -> str:
-    return "/" if file.name == "index.html" else f"/{file.name}"
+class Answers:
+    """What each address answers: a method of its name, from what was said to plain values.
+
+    Parameters
+    ----------
+    review : Review
+        What is reviewed.
+    name : str
+        What the page calls it.
+    notice : str, optional
+        What the reviewer should know beforehand.
+    roots : sequence of Path
+        Folders whose images may be shown.
+    """
+
+    def __init__(
+        self, review: Review, name: str, notice: str | None = None, roots: Sequence[Path] = ()
+    ) -> None:
+        self.review, self.name, self.notice, self.roots = review, name, notice, roots
+
+    def about(self, said: dict[str, Any]) -> Any:
+        """Describe the audit."""
+        return lists.about(self.review, self.name, self.notice)
+
+    def row(self, said: dict[str, Any]) -> Any:
+        """Show one row."""
+        return self._row(int(said["row"]))
+
+    def find(self, said: dict[str, Any]) -> Any:
+        """Show the row of an id or a position."""
+        return self._row(lists.find(self.review, str(said.get("text", ""))[:200]))
+
+    def next(self, said: dict[str, Any]) -> Any:
+        """Show the row to look at next; null where none is left."""
+        self.review.sync()
+        skip = [int(one) for one in str(said.get("skip") or "").split(",") if one][:500]
+        order, wanted = self._wanted(said)
+        skip = [one for one in skip if 0 <= one < len(self.review.decided)]
+        at, check = self.review.next(order, wanted, skip, _who(said))
+        return {"row": None if at is None else self._row(at, check=check)}
+
+    def rows(self, said: dict[str, Any]) -> Any:
+        """List some rows."""
+        self.review.sync()
+        order, wanted = self._wanted(said)
+        offset, limit = int(said.get("offset") or 0), int(said.get("limit") or 50)
+        return lists.page(self.review, order, wanted, offset, limit, _who(said))
+
+    def decisions(self, said: dict[str, Any]) -> Any:
+        """List what was decided."""
+        self.review.sync()
+        offset, limit = int(said.get("offset") or 0), int(said.get("limit") or 50)
+        return lists.made(self.review, offset, limit)
+
+    def values(self, said: dict[str, Any]) -> Any:
+        """List the values of a column."""
+        return {"values": search.values(self.review.audit, self._column(said) or "")}
+
+    def progress(self, said: dict[str, Any]) -> Any:
+        """Say how far the review is."""
+        self.review.sync()
+        return lists.progress(self.review, _who(said))
+
+    def image(self, said: dict[str, Any]) -> tuple[bytes, str]:
+        """Read the image that a cell names."""
+        at, place = int(said["row"]), int(said["column"])
+        if not 0 <= at < len(self.review.decided):
+            raise ReviewError(f"there is no row {at}")
+        texts = cell_texts(self.review, at)
+        return read_image(texts[max(place, 0)][1] or "", self.roots)
+
+    def decide(self, said: dict[str, Any]) -> Any:
+        """Write a decision down, then say so."""
+        review = self.review
+        place = said.get("label")
+        done = review.decide(
+            key=_key(said),
+            row=_whole(said["row"], "row"),
+            action=str(said["action"]),
+            label=None if place is None else self._class(_whole(place, "label")),
+            seen=_whole(said["seen"], "seen"),
+            check=said.get("check") is True,
+            shown=float(said["shown"]) if said.get("shown") is not None else None,
+            who=_who(said),
+        )
+        return {"decision": describe_decision(review, done)}
+
+    def bulk(self, said: dict[str, Any]) -> Any:
+        """Accept the suggestions of all open rows that pass a filter, then say how many."""
+        key, (_, wanted) = _key(said), self._wanted(said)
+        expected = _whole(said["expected"], "expected")
+        count = self.review.decide_many(key=key, wanted=wanted, expected=expected, who=_who(said))
+        return {"decided": count}
+
+    def note(self, said: dict[str, Any]) -> Any:
+        """Write a note about a row down."""
+        row = _whole(said["row"], "row")
+        if not 0 <= row < len(self.review.decided):
+            raise ReviewError(f"there is no row {row}")
+        self.review.decisions.write_note(row, str(said.get("text") or "").strip(), _who(said))
+        return {"row": row}
+
+    def undo(self, said: dict[str, Any]) -> Any:
+        """Take a decision back, or all that were made at once, then show a row of them."""
+        who = _who(said)
+        if said.get("bulk") is not None:
+            bulk = str(said["bulk"])
+            return {"undone": self.review.undo_many(key=_key(said), bulk=bulk, who=who)}
+        number = _whole(said["decision"], "decision")
+        done = self.review.undo(key=_key(said), decision=number, who=who)
+        return {"row": self._row(done.row)}
+
+    def _row(self, at: int, *, check: bool = False) -> Any:
+        return describe_row(self.review, at, check=check, roots=self.roots)
+
+    def _class(self, place: int) -> Any:
+        classes = self.review.audit.classes
+        if not 0 <= place < len(classes):
+            raise ReviewError(f"label number {place} is not among the {len(classes)} classes")
+        return classes[place]
+
+    def _column(self, said: dict[str, Any]) -> str | None:
+        """Read a column by its place: its name may hold what no address can."""
+        names, place = search.columns(self.review.audit), said.get("column")
+        if place in (None, ""):
+            return None
+        if not 0 <= int(str(place)) < len(names):
+            raise ReviewError(f"there is no column number {shown(place)}")
+        return names[int(str(place))]
+
+    def _wanted(self, said: dict[str, Any]) -> tuple[str, Any]:
+        audit = self.review.audit
+        asked = {**said, "column": self._column(said)}
+        wanted = as_filter(asked, len(audit.labels), len(audit.classes))
+        return str(said.get("order") or "probability"), wanted
 
 
-def _file(content: bytes, kind: str) -> Callable[[Request], Response]:
-    return lambda request: Response(content, media_type=kind)
+def _who(said: dict[str, Any]) -> str:
+    return shown(str(said.get("who") or "").strip() or PERSON, _MAX_NAME_LENGTH)
 
 
-def _asked(answer: Callable[[dict[str, Any]], Any]) -> Any:
-    async def endpoint(request: Request) -> Response:
-        return await _answered(answer, dict(request.query_params))
-
-    return endpoint
-
-
-def _image(answer: Callable[[dict[str, Any]], tuple[bytes, str]]) -> Any:
-    async def endpoint(request: Request) -> Response:
-        try:
-            content, kind = await run_in_threadpool(answer, dict(request.query_params))
-        except (ReviewError, ValueError, KeyError, OSError, IndexError) as error:
-            return _trouble(404, str(error))
-        return Response(content, media_type=kind)
-
-    return endpoint
+def _key(said: dict[str, Any]) -> str:
+    key = said.get("key")
+    if not isinstance(key, str) or not 8 <= len(key) <= 100:
+        raise ReviewError("a decision needs a key of its own, of 8 to 100 letters")
+    return key
 
 
-def _told(answer: Callable[[dict[str, Any]], Any]) -> Any:
-    async def endpoint(request: Request) -> Response:
-        if request.headers.get("content-type", "").split(";")[0] != "application/json":
-            return _trouble(415, "a decision is sent as JSON")
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > _LARGEST:
-                return _trouble(413, "a decision is never that long")
-        try:
-            said = json.loads(body)
-        except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict):
-            return _trouble(400, "a decision is a JSON object")
-        return await _answered(answer, said)
-
-    return endpoint
-
-
-async def _answered(answer: Callable[[dict[str, Any]], Any], said: dict[str, Any]) -> Response:
-    try:
-        return JSONResponse(await run_in_threadpool(answer, said))
-    except ConflictError as error:
-        return _trouble(409, str(error))
-    except FullError as error:
-        return _trouble(507, str(error))
-    except ReviewError as error:
-        return _trouble(422, str(error))
-    except (ValueError, TypeError, KeyError, OverflowError) as error:
-        return _trouble(400, f"this request makes no sense ({error})")
-
-
-def _trouble(status: int, sentence: str) -> Response:
-    return JSONResponse({"trouble": sentence}, status_code=status)
-
-
-def bound(host: str, port: int | None) -> tuple[socket.socket, bool]:
-    """Bind a port, another one where it is taken; tell whether it is the one asked for."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for wanted in (DEFAULT_PORT if port is None else port, 0):
-        # Said to be TCP, lest asyncio leave Nagle's delay on: 40 ms of every answer.
-        place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            place.bind((host, wanted))
-            place.listen(128)
-        except OSError:
-            place.close()
-            if wanted == 0:
-                raise
-            continue
-        return place, wanted != 0 or port == 0
-    raise AssertionError("a port is chosen or an error raised")
-
-
-def new_token() -> str:
-    """Draw a token that cannot be guessed."""
-    return secrets.token_urlsafe(24)
+def _whole(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 1 << 62:
+        raise ReviewError(f"{name} must be a whole number")
+    return value

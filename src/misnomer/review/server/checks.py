@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-import webbrowser
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.routing import Route
 
-from misnomer.review.log.ledger import ReviewError
-from misnomer.review.server.app import _asked, _file, _told, bound, new_token
+from misnomer.review.ledger import ReviewError
 from misnomer.review.server.guard import Guard
+from misnomer.review.server.routes import get_route, page_routes, post_route
 
-_PAGE = Path(__file__).parent / "page"
-_FILES = {
-    "/": ("checks.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/checks.js": ("checks.js", "text/javascript"),
-}
-_LONGEST = 4000  # letters of a cell
-_NEW = 200  # letters of a new class
+_MAX_CELL_LENGTH = 4000
+_MAX_CLASS_LENGTH = 200
 
 
 def checking(room: Any, *, host: str, port: int, token: str) -> Guard:
     """Put the addresses and the guard together."""
     answers = CheckAnswers(room)
-    files = [
-        Route(path, _file((_PAGE / file).read_bytes(), kind), methods=["GET"])
-        for path, (file, kind) in _FILES.items()
+    routes = [
+        *page_routes("checks.html"),
+        *(get_route(name, getattr(answers, name)) for name in ("next", "result")),
+        *(post_route(name, getattr(answers, name)) for name in ("answer", "undo")),
     ]
-    api = [
-        Route("/api/next", _asked(answers.next), methods=["GET"]),
-        Route("/api/answer", _told(answers.answer), methods=["POST"]),
-        Route("/api/undo", _told(answers.undo), methods=["POST"]),
-        Route("/api/result", _asked(answers.result), methods=["GET"]),
-    ]
-    return Guard(Starlette(routes=[*files, *api]), host=host, port=port, token=token)
+    return Guard(Starlette(routes=routes), host=host, port=port, token=token)
 
 
 class CheckAnswers:
@@ -68,7 +52,7 @@ class CheckAnswers:
         }
         if not left:
             return {**about, "row": None}
-        cells = [[name, str(cell)[:_LONGEST]] for name, cell in self.cells[left[0]].items()]
+        cells = [[name, str(cell)[:_MAX_CELL_LENGTH]] for name, cell in self.cells[left[0]].items()]
         return {**about, "row": self.rows[left[0]], "cells": cells}
 
     def _classes(self) -> list[Any]:
@@ -85,7 +69,7 @@ class CheckAnswers:
         if said.get("unsure") is True:
             answer: Any = "cannot say"
         elif isinstance(said.get("new"), str) and said["new"].strip():
-            answer = said["new"].strip()[:_NEW]
+            answer = said["new"].strip()[:_MAX_CLASS_LENGTH]
         elif isinstance(place, int) and 0 <= place < len(self._classes()):
             answer = self._classes()[place]
         else:
@@ -123,24 +107,3 @@ class CheckAnswers:
             "high": rate.high,
             "kind": checks.kind,
         }
-
-
-def serve(room: Any, port: int | None, *, browser: bool) -> None:
-    """Serve the page on this machine until it is stopped."""
-    import uvicorn
-
-    host = "127.0.0.1"
-    place, as_wished = bound(host, port)
-    token, real = new_token(), place.getsockname()[1]
-    if not as_wished:
-        print(f"port {port or 'of the page'} is in use: {real} serves instead", file=sys.stderr)
-    app = checking(room, host=host, port=real, token=token)
-    config = uvicorn.Config(
-        app, log_level="error", access_log=False, lifespan="off", server_header=False
-    )
-    address = f"http://{host}:{real}/?token={token}"
-    print(address, flush=True)
-    if browser:
-        webbrowser.open(address)
-    with suppress(KeyboardInterrupt):  # the usual end
-        uvicorn.Server(config).run(sockets=[place])

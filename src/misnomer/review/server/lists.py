@@ -8,15 +8,13 @@ import numpy as np
 
 from misnomer.estimate import Estimate
 from misnomer.reports.wording import chance, shown
-from misnomer.review.log.agreement import agreements
-from misnomer.review.log.ledger import ReviewError
-from misnomer.review.log.notes import notes
+from misnomer.review.decisions import PERSON, agreements
+from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
 from misnomer.review.refit.large import sentence
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.search import columns
-from misnomer.review.server.detail import decision, id_column, named
-from misnomer.review.session import PERSON
+from misnomer.review.server.row import describe_decision, id_column, named
 
 if TYPE_CHECKING:
     from misnomer.review.session import Review
@@ -74,7 +72,7 @@ def page(
                 "given": shown(judged.given_label(at), 30),
                 "suggested": shown(judged.classes[judged.suggested[at]], 30),
                 "chance": chance(float(review.ranking.wrong[at])),
-                "decision": None if blind else decision(review, review.decisions.of(at)),
+                "decision": None if blind else describe_decision(review, review.decisions.of(at)),
             }
             for at in some.tolist()
         ],
@@ -84,13 +82,13 @@ def page(
 def made(review: Review, offset: int, limit: int) -> dict[str, Any]:
     """List the decisions that stand, the latest first, the notes, and who agrees with whom."""
     standing = review.decisions.standing()[::-1]
-    said, opinions = notes(review.decisions), review.decisions.opinions()
+    said, opinions = review.decisions.notes(), review.decisions.opinions()
     some = standing[max(offset, 0) : max(offset, 0) + min(max(limit, 1), 200)]
     lines = []
     for one in some:
         labels = {str(other.label) for other in opinions[one.row].values() if other.bulk is None}
         line = {
-            **(decision(review, one) or {}),
+            **(describe_decision(review, one) or {}),
             "name": named(review, one.row),
             "given": shown(one.given, 30),
             "note": said[one.row].text if one.row in said else None,
@@ -129,7 +127,7 @@ def progress(review: Review, who: str = PERSON) -> dict[str, Any]:
         "stop": now.advice.stop,
         "advice": now.advice.sentence,
         "curve": curve(review),
-        "last": decision(review, review.decisions.last(who)),
+        "last": describe_decision(review, review.decisions.last(who)),
         "version": review.ranking.version,
         "busy": review.busy,
         "fitting": None if (spent := review.fitting) is None else list(spent),

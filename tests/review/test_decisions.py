@@ -12,8 +12,8 @@ import textwrap
 
 import pytest
 
-from misnomer.review.log.decisions import ConflictError, Decisions
-from misnomer.review.log.ledger import FullError, ReviewError, alone
+from misnomer.review.decisions import ConflictError, Decisions
+from misnomer.review.ledger import FullError, ReviewError, alone
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_two_processes_lose_nothing(path):
 def test_what_was_acknowledged_survives_a_kill(path):
     code = """
         import sys
-        from misnomer.review.log.decisions import Decisions
+        from misnomer.review.decisions import Decisions
         decisions = Decisions(sys.argv[1], "rows")
         for i in range(10_000):
             decisions.add(key=f"k{i}", row=i, action="keep", label="a", given="a")

@@ -1,23 +1,32 @@
-"""Decisions in SQLite: an append-only log, each entry on disk before anybody is told so."""
+"""Decisions in SQLite: an append-only log, each entry on disk before anybody is told so.
+
+Beside them stand notes about rows, and how far reviewers agree about those that several decided.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import takewhile
+from itertools import combinations, takewhile
 from pathlib import Path
 from typing import Any
 
-from misnomer.review.log import ledger
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review import ledger
+from misnomer.review.ledger import ReviewError
 
 #: What may be decided about a row; "undo" takes an earlier entry back.
 ACTIONS = ("accept", "keep", "choose", "unsure")
+
+#: Who decides, where nobody says who they are.
+PERSON = "person"
+
+MAX_NOTE_LENGTH = 2_000  # characters
 
 
 class ConflictError(ReviewError):
@@ -72,6 +81,21 @@ class Decision:
     def is_error(self) -> bool:
         """Tell whether the given label was found to be wrong."""
         return self.action != "unsure" and self.label != self.given
+
+    @property
+    def is_opinion(self) -> bool:
+        """Tell whether somebody looked at the row and could tell."""
+        return self.action != "unsure" and self.bulk is None
+
+
+@dataclass(frozen=True)
+class Note:
+    """The latest note about a row: what a reviewer wants to remember, or to ask somebody."""
+
+    row: int
+    text: str
+    who: str
+    at: str
 
 
 class Decisions:
@@ -222,7 +246,7 @@ class Decisions:
             every = (one for number, one in self._log.items() if number not in self._undone)
             return sum(one.bulk == bulk and one.undoes is None for one in every)
 
-    def undo_many(self, *, key: str, bulk: str, who: str = "person") -> int:
+    def undo_many(self, *, key: str, bulk: str, who: str = PERSON) -> int:
         """Take back what is left of many decisions that were made at once."""
         count = 0
         with self._writing() as done:
@@ -233,7 +257,7 @@ class Decisions:
                     count += 1
         return count
 
-    def undo(self, *, key: str, decision: int, who: str = "person") -> Decision:
+    def undo(self, *, key: str, decision: int, who: str = PERSON) -> Decision:
         """Take a decision back; doing so twice is doing so once."""
         with self._writing() as done:
             target = self._log.get(decision)
@@ -242,6 +266,45 @@ class Decisions:
             if done(key) is None and decision not in self._undone:
                 self._insert(key=key, row=target.row, action="undo", who=who, undoes=decision)
         return self._log[decision]
+
+    def write_note(self, row: int, text: str, who: str = PERSON) -> None:
+        """Write a note down; an empty one takes the earlier one away, of which a trace is kept.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> log = Decisions(Path(tempfile.mkdtemp()) / "review.sqlite", "rows")
+        >>> log.write_note(3, "ask Dr. Lee", "ann")
+        >>> log.notes()[3].text
+        'ask Dr. Lee'
+        >>> log.write_note(3, "")
+        >>> log.notes()
+        {}
+        >>> log.close()
+        """
+        if len(text) > MAX_NOTE_LENGTH:
+            raise ReviewError(
+                f"a note has at most {MAX_NOTE_LENGTH:,} characters, this one has {len(text):,}"
+            )
+        with self._writing():
+            self._connection.execute(
+                "INSERT INTO note (row, text, who, at) VALUES (?, ?, ?, ?)",
+                (row, text, who, _now()),
+            )
+
+    def notes(self) -> dict[int, Note]:
+        """Read the latest note about every row that has one."""
+        query = "SELECT row, text, who, at FROM note ORDER BY id"
+        with self._lock, ledger.clearly(self.path):
+            latest = {cells[0]: Note(*cells) for cells in self._connection.execute(query)}
+        return {row: note for row, note in latest.items() if note.text}
+
+    def note(self, row: int) -> Note | None:
+        """Read the latest note about one row."""
+        query = "SELECT row, text, who, at FROM note WHERE row = ? ORDER BY id DESC LIMIT 1"
+        with self._lock, ledger.clearly(self.path):
+            cells = self._connection.execute(query, (row,)).fetchone()
+        return Note(*cells) if cells is not None and cells[1] else None
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
@@ -257,11 +320,6 @@ class Decisions:
                     self._connection.execute("ROLLBACK")
                 raise
             self._read_on()
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The open file, for what else is kept in it."""
-        return self._connection
 
     def _known(self, key: str) -> int | None:
         query = "SELECT id FROM decision WHERE key = ?"
@@ -282,7 +340,7 @@ class Decisions:
             what = "taken back" if now is None else f"decided ({now.action})"
             raise ConflictError(f"row {row} was {what} in another tab: look again")
 
-    def _insert(self, *, key: str, row: int, action: str, who: str = "person", **said: Any) -> None:
+    def _insert(self, *, key: str, row: int, action: str, who: str = PERSON, **said: Any) -> None:
         cells = (
             key,
             row,
@@ -291,7 +349,7 @@ class Decisions:
             said.get("probability"),
             int(bool(said.get("check"))),
             who,
-            said.get("at") or datetime.now(UTC).isoformat(timespec="milliseconds"),
+            said.get("at") or _now(),
             said.get("undoes"),
             said.get("bulk"),
         )
@@ -300,8 +358,66 @@ class Decisions:
         self._connection.execute(f"INSERT INTO decision ({names}) VALUES ({marks})", cells)
 
 
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 def _decision(cells: sqlite3.Row | tuple[Any, ...]) -> Decision:
     number, key, row, action, *texts, probability, check, who, at, undoes, bulk = cells
     label, given, suggested = (json.loads(text) for text in texts)
     saw, checked = (given, suggested, probability), bool(check)
     return Decision(number, key, row, action, label, *saw, checked, who, at, undoes, bulk)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two reviewers, and the rows that both have decided.
+
+    Attributes
+    ----------
+    pair : tuple of str
+        Who.
+    rows, same : int
+        How many rows both decided, and of how many they said the same.
+    beyond_chance : float or None
+        Cohen's kappa: 1 is full agreement, 0 what chance would give; None where it says nothing.
+    """
+
+    pair: tuple[str, str]
+    rows: int
+    same: int
+    beyond_chance: float | None
+
+
+def agreements(opinions: Mapping[int, Mapping[str, Decision]]) -> list[Agreement]:
+    """Compare all reviewers, those with most rows in common first.
+
+    What nobody could tell is no opinion; what was decided in bulk was not looked at.
+    """
+    said: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for row in opinions.values():
+        sure = {who: str(one.label) for who, one in row.items() if one.is_opinion}
+        for pair in combinations(sorted(sure), 2):
+            said.setdefault(pair, []).append((sure[pair[0]], sure[pair[1]]))
+    compared = [
+        Agreement(pair, len(both), sum(a == b for a, b in both), kappa(both))
+        for pair, both in said.items()
+    ]
+    return sorted(compared, key=lambda one: -one.rows)
+
+
+def kappa(both: list[tuple[str, str]]) -> float | None:
+    """Compute ``(same - chance) / (1 - chance)``, with chance from each one's own shares.
+
+    Examples
+    --------
+    >>> kappa([("a", "a"), ("b", "b"), ("a", "b"), ("b", "b")])
+    0.5
+    >>> kappa([("a", "a")]) is None
+    True
+    """
+    n = len(both)
+    first, second = Counter(a for a, _ in both), Counter(b for _, b in both)
+    chance = sum(first[name] * second[name] for name in first) / n**2
+    same = sum(a == b for a, b in both) / n
+    return None if chance >= 1.0 else (same - chance) / (1.0 - chance)

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from misnomer.audit import audit, load_audit
-from misnomer.review.log.ledger import ReviewError
-from misnomer.review.rows.changed import noticed
+from misnomer.review.ledger import ReviewError
+from misnomer.review.rows.origin import noticed
 from tests.audited import pets
 
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from misnomer.audit import audit
-from misnomer.review.export import formats
-from misnomer.review.export.table import run
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review import exchange
+from misnomer.review.export import run
+from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.origin import reviewed_audit
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
@@ -131,8 +131,8 @@ def test_decisions_travel_to_another_tool_and_back(review, decided, folder, tmp_
     fresh = tmp_path / "fresh"
     review.audit.save(fresh)
     audit_again = reviewed_audit(fresh)
-    assert "took over 2 of 2 answers" in formats.run(audit_again, fresh, out)
-    assert "took over 0 of 2 answers" in formats.run(audit_again, fresh, out)
+    assert "took over 2 of 2 answers" in exchange.run(audit_again, fresh, out)
+    assert "took over 0 of 2 answers" in exchange.run(audit_again, fresh, out)
     again = Review(audit_again, fresh / FILE, refit=False)
     labels = {one.row: one.label for one in again.decisions.standing()}
     assert labels == {row: review.decisions.of(row).label for row in decided[:2]}
@@ -142,7 +142,7 @@ def test_decisions_travel_to_another_tool_and_back(review, decided, folder, tmp_
 
 def label_studio(row, label):
     result = [{"from_name": "label", "type": "choices", "value": {"choices": [label]}}]
-    return {"data": {formats.ROW: row}, "annotations": [{"completed_by": 1, "result": result}]}
+    return {"data": {exchange.ROW: row}, "annotations": [{"completed_by": 1, "result": result}]}
 
 
 @pytest.mark.parametrize(
@@ -159,5 +159,5 @@ def label_studio(row, label):
 def test_a_foreign_file_is_refused_in_a_sentence(review, folder, tmp_path, content, words):
     (tmp_path / "tasks.json").write_text(content)
     with pytest.raises(ReviewError, match=words):
-        formats.run(review.audit, folder, tmp_path / "tasks.json")
+        exchange.run(review.audit, folder, tmp_path / "tasks.json")
     assert not review.decisions.entries()

@@ -1,4 +1,4 @@
-"""What the page is told about a row, as plain values."""
+"""What the page is told about a row: its cells and images, who said what of it, and why."""
 
 from __future__ import annotations
 
@@ -7,21 +7,174 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from misnomer.audit.result import places
 from misnomer.reports.json import finite
-from misnomer.reports.wording import chance, row_name, shown
-from misnomer.review.log.decisions import Decision
-from misnomer.review.log.ledger import ReviewError
-from misnomer.review.log.notes import note_about
+from misnomer.reports.wording import chance, percent, row_name, shown
+from misnomer.review.decisions import Decision
+from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.search import columns
-from misnomer.review.server import annotators
-from misnomer.review.server.images import image_of, link_of
 
 if TYPE_CHECKING:
     from misnomer.audit.explanation import Explanation
+    from misnomer.audit.result import Audit
+    from misnomer.audit.sources import Sources
+    from misnomer.review.decisions import Decision
     from misnomer.review.session import Review
+
+#: The kinds that a browser shows and that hold no script.
+KINDS = {
+    ".bmp": "image/bmp",
+    ".gif": "image/gif",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".webp": "image/webp",
+}
+MAX_IMAGE_BYTES = 32 << 20
+_MAX_PATH_LENGTH = 1024
+
+
+def image_of(text: str, roots: Sequence[Path]) -> Path | None:
+    """Find the image that a cell names, below one of the folders; None where there is none.
+
+    A path may be absolute or begin in one of the folders. Wherever links lead to counts, so that
+    neither ``..`` nor a link leads out of them.
+
+    Examples
+    --------
+    >>> image_of("scan.txt", [Path(".")]) is None
+    True
+    """
+    if not text or len(text) > _MAX_PATH_LENGTH or "\0" in text:
+        return None
+    if Path(text).suffix.lower() not in KINDS:
+        return None
+    for root in roots:
+        try:
+            found = (root / text).resolve(strict=True)
+            if found.is_relative_to(root.resolve(strict=True)) and found.is_file():
+                return found
+        except (OSError, RuntimeError, ValueError):
+            continue
+    return None
+
+
+def read_image(text: str, roots: Sequence[Path]) -> tuple[bytes, str]:
+    """Read the image that a cell names, and say of what kind it is."""
+    path = image_of(text, roots)
+    if path is None:
+        raise ReviewError("this cell names no image in a folder that was allowed")
+    if path.stat().st_size > MAX_IMAGE_BYTES:
+        raise ReviewError(
+            f"{path.name} is larger than {MAX_IMAGE_BYTES >> 20} MiB, which is not shown"
+        )
+    return path.read_bytes(), KINDS[Path(text).suffix.lower()]
+
+
+def link_of(text: str) -> str | None:
+    """Take a cell for a link where it is a plain address and nothing else.
+
+    Examples
+    --------
+    >>> (
+    ...     link_of("https://example.org/a.png"),
+    ...     link_of("javascript:alert(1)"),
+    ...     link_of("see http://a.b"),
+    ... )
+    ('https://example.org/a.png', None, None)
+    """
+    plain = text.strip()
+    fine = plain.startswith(("https://", "http://")) and not any(c.isspace() for c in plain)
+    return plain if fine and len(plain) <= _MAX_PATH_LENGTH else None
+
+
+Array = NDArray[np.float64]
+
+_MOST = 40  # answers about a row that are listed one by one
+
+
+def answers_about(sources: Sources, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Find who answered about a row and what, as places in ``annotators`` and ``labels``."""
+    at = slice(*np.searchsorted(sources.answers.row, [row, row + 1]))
+    return sources.answers.annotator[at], sources.answers.label[at]
+
+
+def weights(sources: Sources, row: int, this: int, other: int) -> Array:
+    """Weigh each answer: ``log channel_a[y, this] - log channel_a[y, other]``, in nats."""
+    who, label = answers_about(sources, row)
+    terms = np.log(np.maximum(sources.channels[who, label], 1e-300))
+    return np.asarray(terms[:, this] - terms[:, other], np.float64)
+
+
+def said_by(
+    audit: Audit, row: int, pair: tuple[int, int], decision: Decision | None
+) -> list[dict[str, Any]]:
+    """List the answers about a row, the heaviest first; the reviewer's own, if any, before all."""
+    if audit.sources is None:
+        return []
+    own = []
+    if decision is not None and decision.label is not None:
+        who_decided = "reviewer" if decision.who == "person" else decision.who
+        own = [_line(who_decided, decision.label, ("trusted", ""), None)]
+    who, label = answers_about(audit.sources, row)
+    weight = weights(audit.sources, row, *pair)
+    order = np.argsort(-np.abs(weight), kind="stable")[:_MOST]
+    names, labels = audit.sources.answers.annotators, audit.sources.answers.labels
+    worth = worths(audit)
+    lines = [
+        _line(names[who[j]], labels[label[j]], worth[names[who[j]]], float(weight[j]))
+        for j in order.tolist()
+    ]
+    return own + lines
+
+
+def _line(who: Any, label: Any, worth: tuple[str, str], weight: float | None) -> dict[str, Any]:
+    right, span = worth
+    named = {"who": shown(who), "label": shown(label)}
+    return {**named, "right": right, "span": span, "weight": weight}
+
+
+def worths(audit: Audit) -> dict[Any, tuple[str, str]]:
+    """Say of everybody how often they are right, and its interval."""
+    table, groups = audit.annotators, audit.groups
+    if groups is not None:
+        right = zip(
+            groups.name, 1 - groups.error_rate, 1 - groups.high, 1 - groups.low, strict=True
+        )
+    elif table is not None:
+        right = zip(table.name, table.accuracy, table.low, table.high, strict=True)
+    else:
+        return {}
+    return {
+        name: (percent(float(value)), f"{100 * low:.0f}\u2013{100 * high:.0f}%")
+        for name, value, low, high in right
+    }
+
+
+def split_terms(
+    audit: Audit, row: int, pair: tuple[int, int], terms: list[tuple[str, Any, float]]
+) -> tuple[list[tuple[str, Any, float]], list[tuple[str, Any, float]]]:
+    """Tell the annotators' answers among the weights of evidence from the columns."""
+    if audit.sources is None or audit.sources.groups is not None:
+        return [], terms
+    who, label = answers_about(audit.sources, row)
+    given = audit.sources.answers
+    wanted = [
+        (str(given.annotators[a]), given.labels[y], weight)
+        for a, y, weight in zip(who, label, weights(audit.sources, row, *pair), strict=True)
+    ]
+    answers: list[tuple[str, Any, float]] = []
+    columns: list[tuple[str, Any, float]] = []
+    for term in terms:
+        same = [one for one in wanted if one[:2] == term[:2] and abs(one[2] - term[2]) < 1e-9]
+        if same:
+            wanted.remove(same[0])
+        (answers if same else columns).append(term)
+    return answers, columns
+
 
 Term = tuple[str, Any, float]
 
@@ -32,7 +185,7 @@ _MOST_WORDS = 60
 _FAINT = 0.1  # a weight too small to color a word
 
 
-def row(
+def describe_row(
     review: Review, at: int, *, check: bool = False, roots: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """Show one row: its cells, its label, the suggestion, and why.
@@ -60,9 +213,9 @@ def row(
         "cells": cells(review, at, roots),
         "why": why(review, at),
         "chances": chances(review, at),
-        "decision": decision(review, review.decisions.of(at)),
+        "decision": describe_decision(review, review.decisions.of(at)),
         "opinions": opinions(review, at),
-        "note": None if (note := note_about(review.decisions, at)) is None else note.text,
+        "note": None if (note := review.decisions.note(at)) is None else note.text,
     }
     plain: dict[str, Any] = finite(content)
     return plain
@@ -125,10 +278,14 @@ def chances(review: Review, at: int) -> list[list[Any]]:
     return [[int(k), float(share[k]), chance(float(share[k]))] for k in order]
 
 
-def opinions(review: Review, at: int) -> list[dict[str, Any]]:
+def opinions(review: Review, at: int) -> list[dict[str, Any] | None]:
     """List what each reviewer last said of a row."""
-    said = review.decisions.opinions().get(at, {})
-    return [found for one in said.values() if (found := decision(review, one)) is not None]
+    by_reviewer = review.decisions.opinions().get(at, {})
+    return [
+        found
+        for one in by_reviewer.values()
+        if (found := describe_decision(review, one)) is not None
+    ]
 
 
 def why(review: Review, at: int) -> dict[str, Any]:
@@ -140,7 +297,7 @@ def why(review: Review, at: int) -> dict[str, Any]:
     found = audit.explain_at(at)
     pair = (review.classes[found.suggested], review.classes[found.against])
     *terms, prior, label = found.terms
-    answers, columns = annotators.split_terms(audit, at, pair, terms)
+    answers, columns = split_terms(audit, at, pair, terms)
     some = shortened(answers, 2 * _MOST_TERMS), shortened(columns, _MOST_TERMS)
     voted = audit.sources is not None and audit.sources.groups is None
     parts = [
@@ -163,7 +320,7 @@ def why(review: Review, at: int) -> dict[str, Any]:
             for kind, (name, value, weight) in parts
         ],
         "words": words(found, review.audit),
-        "said": annotators.said(audit, at, pair, review.decisions.of(at)),
+        "said": said_by(audit, at, pair, review.decisions.of(at)),
     }
 
 
@@ -191,7 +348,7 @@ def shortened(terms: list[Term], most: int) -> list[Term]:
     return [*terms[:most], (f"({len(terms) - most} others)", None, rest)]
 
 
-def decision(review: Review, one: Decision | None) -> dict[str, Any] | None:
+def describe_decision(review: Review, one: Decision | None) -> dict[str, Any] | None:
     """Show a decision as the page needs it."""
     if one is None:
         return None

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from misnomer.reports.json import finite
-from misnomer.review.log.decisions import Decision, Decisions
-from misnomer.review.log.ledger import ReviewError
+from misnomer.review.decisions import Decision, Decisions
+from misnomer.review.ledger import ReviewError
 from misnomer.review.session import FILE, Review
 from misnomer.store.writing import write_text
 

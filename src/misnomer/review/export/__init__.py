@@ -1,1 +1,0 @@
-"""The clean table, and other tools' files."""

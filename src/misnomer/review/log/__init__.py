@@ -1,1 +1,0 @@
-"""The decisions: an append-only log on disk."""

@@ -1,0 +1,158 @@
+"""Serve a page on this machine until Ctrl-C: the port, the address, patience with connections.
+
+Every page of misnomer is served by `serve`, so that what holds for one holds for all: the token is
+in no list of programs, and whoever only holds a connection open loses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from misnomer.review.server.guard import Guard
+
+DEFAULT_PORT = 8737
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+MAX_SILENCE_SECONDS = 30.0  # in which a request must have come in
+
+
+def serve(
+    make_app: Callable[..., Guard],
+    *,
+    host: str = LOCAL_HOSTS[0],
+    port: int | None = None,
+    browser: bool,
+    warn: Callable[[str], object],
+) -> None:
+    """Serve ``make_app(host=, port=, token=)`` until it is stopped.
+
+    Parameters
+    ----------
+    make_app : callable
+        Makes the application, once its port is known.
+    host, port : str, int or None
+        Where to listen; port 0 takes any that is free.
+    browser : bool
+        Whether to open the page in one.
+    warn : callable
+        Tells the user what they should know.
+    """
+    place, as_wished = bind(host, port)
+    actual_port, token = place.getsockname()[1], secrets.token_urlsafe(24)
+    if not as_wished:
+        warn(f"port {port or 'of the page'} is in use: {actual_port} serves instead")
+    if host not in LOCAL_HOSTS:
+        warn(f"{host} can be reached by others: whoever has the address may decide")
+    app = make_app(host=host, port=actual_port, token=token)
+    quiet: Any = {"log_level": "error", "access_log": False, "server_header": False}
+    config = uvicorn.Config(app, http=ImpatientProtocol, lifespan="off", **quiet)
+    shown_host = f"[{host}]" if ":" in host else host
+    address = f"http://{shown_host}:{actual_port}/?token={token}"
+    # Ctrl-C is the usual end.
+    with suppress(KeyboardInterrupt), announcing(address, browser=browser) as announce:
+        _Server(config, announce).run(sockets=[place])
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which says when it listens: from then on Ctrl-C is heard, not before."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets=sockets)
+        self.announce()
+
+
+def bind(host: str, port: int | None) -> tuple[socket.socket, bool]:
+    """Bind a port, another one where it is taken; tell whether it is the one asked for."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for wanted in (DEFAULT_PORT if port is None else port, 0):
+        # Said to be TCP, lest asyncio leave Nagle's delay on: 40 ms of every answer.
+        place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            place.bind((host, wanted))
+            place.listen(128)
+        except OSError:
+            place.close()
+            if wanted == 0:
+                raise
+            continue
+        return place, wanted != 0 or port == 0
+    raise AssertionError("a port is chosen or an error raised")
+
+
+@contextmanager
+def announcing(address: str, *, browser: bool) -> Iterator[Callable[[], None]]:
+    """Hand out what prints the address, and opens it from a file that only its owner reads.
+
+    A browser is told the name of that file: what a program is started with, everybody may list.
+    """
+    with TemporaryDirectory(prefix="misnomer-") as place:
+
+        def announce() -> None:
+            print(address, flush=True)
+            print("Ctrl-C ends it; every answer is on disk.", file=sys.stderr)
+            if browser:
+                page = Path(place) / "page.html"
+                page.touch(mode=0o600)
+                page.write_text(f'<meta http-equiv="refresh" content="0; url={address}">', "utf-8")
+                threading.Thread(target=webbrowser.open, args=[page.as_uri()], daemon=True).start()
+
+        yield announce
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP as uvicorn speaks it, with a limit to how long a request may take to arrive."""
+
+    max_silence = MAX_SILENCE_SECONDS
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came in; a request that is complete is waited for no more."""
+        super().data_received(data)
+        if not self._awaits_request():
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(self.max_silence, self._close_if_silent)
+
+    def _awaits_request(self) -> bool:
+        """Tell whether a request is still to come, in whole or in part."""
+        cycle = self.cycle
+        return cycle is None or cycle.more_body
+
+    def _close_if_silent(self) -> None:
+        """Close, unless an answer is being made."""
+        if self._awaits_request() or self.cycle.response_complete:
+            self.transport.close()
+        else:
+            self._wait()
