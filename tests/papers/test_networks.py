@@ -73,10 +73,10 @@ def test_the_usual_penalty_grows_with_rows_and_columns():
         NAL(families="bernoulli", **settings).fit(run.X[train], run.given[train])
         for settings in ({}, {"penalty": 1.0})
     )
-    assert usual.fit_.details["penalty"] == 500 * 500 / 2000
+    assert usual.fit_.penalty == 500 * 500 / 2000
     assert usual.score(run.X[test], run.true[test]) > light.score(run.X[test], run.true[test])
     X, _, y = table()
-    assert NAL().fit(X, y).fit_.details["penalty"] == 1.0  # 400 rows, 3 columns
+    assert NAL().fit(X, y).fit_.penalty == 1.0  # 400 rows, 3 columns
     with pytest.raises(ValueError, match='; or say "auto"'):
         NAL(penalty="large").fit(X, y)
 

@@ -145,7 +145,7 @@ def test_bayesanil_weighs_rows_by_what_their_cells_say():
     X = (rng.random((400, 12)) < 0.15 + 0.7 * (np.arange(12) % 3 == true[:, None])).astype(int)
     given = make_noisy_labels(true, 0.55 * np.eye(3) + 0.15, random_state=1)
     clf = BayesANIL(families="bernoulli").fit(X, given)
-    share = clf.fit_.details["shares"]
+    share = clf.fit_.shares
     np.testing.assert_allclose(share.sum(axis=1), 1.0)
     wrong = given != true
     own = share[np.arange(400), given]

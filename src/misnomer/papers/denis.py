@@ -17,7 +17,7 @@ from misnomer.papers.preset import FlipRates, Preset, TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.em import em_from_moments, em_from_random
 from misnomer.solvers.moments.components import permuted
-from misnomer.solvers.moments.flip_rates import moments
+from misnomer.solvers.moments.flip_rates import ClosedForm, moments
 from misnomer.solvers.moments.positive import closed_form, em_from_closed_form
 from misnomer.solvers.moments.third_moments import third_moments
 from misnomer.solvers.task import Fit
@@ -77,8 +77,8 @@ class NBCCCN(FlipRates):
 
     def _keep(self, fit: Fit, naming: Naming) -> None:
         super()._keep(fit, naming)
-        if "standard_errors" in fit.details:
-            self.standard_errors_ = fit.details["standard_errors"]
+        if isinstance(fit, ClosedForm) and fit.standard_errors is not None:
+            self.standard_errors_ = fit.standard_errors
 
 
 class NBCCCNEM(FlipRates):
@@ -145,7 +145,7 @@ class NBCCCNEM(FlipRates):
 
     def _keep(self, fit: Fit, naming: Naming) -> None:
         super()._keep(fit, naming)
-        self.objectives_ = fit.details["objectives"]
+        self.objectives_ = fit.objectives
 
 
 class NBUNL(TwoClasses):

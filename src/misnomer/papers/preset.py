@@ -73,4 +73,4 @@ class FlipRates(TwoClasses):
         reverse = fit.model.channel.reverse(fit.model.prior)
         self.flip_rates_ = matrix[[1, 0], [0, 1]]
         self.beta_, self.alpha_ = reverse[:, 1].tolist()
-        self.projection_ = float(fit.details.get("projection", 0.0))
+        self.projection_ = fit.projection

@@ -67,4 +67,4 @@ class VBNB(Preset):
 
     def _keep(self, fit: Fit, naming: Naming) -> None:
         super()._keep(fit, naming)
-        self.elbos_ = fit.details["elbos"]
+        self.elbos_ = fit.objectives

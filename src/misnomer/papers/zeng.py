@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from misnomer.solvers.aspect import aspect
 from misnomer.solvers.conditional.fit import Conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em_from_diagonal
+from misnomer.solvers.moments.components import dominant
 from misnomer.solvers.moments.products import Features, feature_rows, features
 from misnomer.solvers.task import Fit, Task
 
@@ -87,7 +88,7 @@ class INB(Preset):
 
     def _keep(self, fit: Fit, naming: Naming) -> None:
         super()._keep(fit, naming)
-        self.dominant_ = fit.details["dominant"]
+        self.dominant_ = dominant(fit.model.channel)
 
 
 class _Network(NoisyLabelNB):
@@ -297,7 +298,15 @@ class NoiseFilterNB(Preset):
 
     def _keep(self, fit: Fit, naming: Naming) -> None:
         super()._keep(fit, naming)
-        self.kept_ = fit.details["kept"]
+        assert isinstance(fit, FilteredFit)
+        self.kept_ = fit.kept
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredFit(Fit):
+    """A fit to the rows that a filter has left: ``kept``, (n,)."""
+
+    kept: NDArray[np.bool_] = field(kw_only=True)
 
 
 def filter_and_count(task: Task, vote: str) -> Fit:
@@ -316,7 +325,7 @@ def filter_and_count(task: Task, vote: str) -> Fit:
         for batch, start, stop in zip(task.batches, ends[:-1], ends[1:], strict=True)
     ]
     fit = counts(replace(task, batches=parts))
-    return replace(fit, details={**fit.details, "kept": kept})
+    return FilteredFit(fit.model, fit.objective, fit.history, details=fit.details, kept=kept)
 
 
 def against(

@@ -10,7 +10,7 @@ class; the shares P(z | i) that are reached weigh the rows of a naive Bayes clas
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,14 @@ from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 
-_LEAST = 1e-12  # a share that rounds to nothing must not divide by zero
+MIN_SHARE = 1e-12  # a share that rounds to nothing must not divide by zero
+
+
+@dataclass(frozen=True, eq=False)
+class AspectFit(Fit):
+    """A naive Bayes model, and the ``shares`` P(class | row) that weighed its rows, (n, K)."""
+
+    shares: Array = field(kw_only=True)
 
 
 def aspect(task: Task, trust: float = 0.8) -> Fit:
@@ -62,18 +69,18 @@ def share_out(cells: sparse.csr_array, shares: Array, passes: int) -> Array:
     [0, 0, 1, 0]
     """
     mass = np.asarray(cells.sum(axis=1)).ravel()[:, None]
-    joint = shares * np.maximum(mass, _LEAST)  # P(z, i), up to a constant
+    joint = shares * np.maximum(mass, MIN_SHARE)  # P(z, i), up to a constant
     profile = _normal(np.asarray(cells.T @ shares))  # P(w | z), (f, K)
     row = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
     for _ in range(passes):
         total = np.einsum("ek,ek->e", joint[row], profile[cells.indices])
         ratio = cells.copy()
-        ratio.data = cells.data / np.maximum(total, _LEAST)
+        ratio.data = cells.data / np.maximum(total, MIN_SHARE)
         joint, profile = (
             joint * np.asarray(ratio @ profile),
             _normal(profile * np.asarray(ratio.T @ joint)),
         )
-    return joint / np.maximum(joint.sum(axis=1, keepdims=True), _LEAST)
+    return joint / np.maximum(joint.sum(axis=1, keepdims=True), MIN_SHARE)
 
 
 def _normal(profile: Array) -> Array:
@@ -98,14 +105,15 @@ def _counted(task: Task, shares: Array, given: NDArray[np.int32], weight: Array)
     seen = given < task.channel.n_labels
     joint = np.zeros((task.channel.n_labels, shares.shape[1]))
     np.add.at(joint, given[seen], mass[seen])
-    matrix = (joint + _LEAST) / (joint + _LEAST).sum(axis=0)
+    matrix = (joint + MIN_SHARE) / (joint + MIN_SHARE).sum(axis=0)
     prior = mass.sum(axis=0) + task.smoothing.classes
     virtual = task.smoothing.virtual(task.schema, task.whole, prior[None, :] / prior.sum())
     channel = replace(task.channel, matrix=matrix)
     model = Model(prior / prior.sum(), channel, weights_of(task.schema, sums, virtual), task.schema)
     objective = task.fold(model.expect, task.batches).loglik
-    details = {"virtual": virtual, "shares": shares}
-    return Fit(model, objective, (objective,) * task.max_iter, details=details)
+    details = {"virtual": virtual}
+    history = (objective,) * task.max_iter
+    return AspectFit(model, objective, history, details=details, shares=shares)
 
 
 def _statistics(batch: Batch) -> sparse.csr_array:

@@ -14,7 +14,7 @@ from misnomer.channel import Channel, flips, free
 from misnomer.families import Gaussian
 from misnomer.model import Model, weights_of
 from misnomer.solvers.counts import from_counts
-from misnomer.solvers.moments.components import align_classes, dominant
+from misnomer.solvers.moments.components import align_classes
 from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
@@ -215,8 +215,12 @@ def em_from_moments(task: Task, estimator: str = "least-squares") -> Fit:
     matrix = np.clip(start.model.channel.matrix, MIN_FLIP_RATE, 1 - MIN_FLIP_RATE)
     model = replace(start.model, channel=replace(start.model.channel, matrix=matrix))
     fit = climb(task, model, start.details["virtual"])
-    details = {**start.details, **fit.details, "objectives": np.array([fit.objective])}
-    return replace(fit, model=align_classes(fit.model), details=details)
+    return replace(
+        fit,
+        model=align_classes(fit.model),
+        objectives=np.array([fit.objective]),
+        projection=start.projection,
+    )
 
 
 def em_from_random(task: Task) -> Fit:
@@ -230,8 +234,8 @@ def em_from_random(task: Task) -> Fit:
         channel = replace(task.channel, matrix=flips(rates).matrix)
         fits.append(climb(task, replace(model, channel=channel), virtual))
     best = max(fits, key=lambda fit: fit.objective)
-    details = {**best.details, "objectives": np.array([fit.objective for fit in fits])}
-    return replace(best, model=align_classes(best.model), details=details)
+    objectives = np.array([fit.objective for fit in fits])
+    return replace(best, model=align_classes(best.model), objectives=objectives)
 
 
 def em_from_diagonal(task: Task, diagonal: float = 0.8) -> Fit:
@@ -243,8 +247,7 @@ def em_from_diagonal(task: Task, diagonal: float = 0.8) -> Fit:
         )
     counts = task.channel.counts
     fit = em(replace(bounded(task), channel=free(task.channel.n_classes, diagonal, counts=counts)))
-    model = align_classes(fit.model)
-    return replace(fit, model=model, details={**fit.details, "dominant": dominant(model.channel)})
+    return replace(fit, model=align_classes(fit.model))
 
 
 @dataclass(frozen=True, eq=False)

@@ -128,6 +128,10 @@ class Fit:
         Whether the gain per row fell under the tolerance.
     details : mapping
         What else the solver found, by name.
+    objectives : (n,) array or None
+        What each start reached, where there were several to run to their end.
+    projection : float
+        How far a closed form was moved to be a distribution.
     """
 
     model: Model
@@ -135,6 +139,8 @@ class Fit:
     history: tuple[float, ...]
     converged: bool = True
     details: Mapping[str, Any] = field(default_factory=dict)
+    objectives: Array | None = field(default=None, kw_only=True)
+    projection: float = field(default=0.0, kw_only=True)
 
     @property
     def passes(self) -> int:

@@ -244,4 +244,4 @@ def test_few_negatives_are_not_taken_for_few_positives():
     rows = np.concatenate([X[true == 1][:500], X[-500:]])
     clf = PUNB(families="bernoulli").fit(rows, np.repeat([1, 0], 500))
     assert abs(clf.class_prior_[1] - target.prior) < 0.1
-    assert len(clf.fit_.details["objectives"]) == 3
+    assert len(clf.fit_.objectives) == 3

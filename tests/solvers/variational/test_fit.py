@@ -147,7 +147,7 @@ def test_two_explanations_as_good_as_each_other_are_averaged():
     given = make_noisy_labels(true, NOISE, random_state=1)
     task = task_of(X, given, flips([0.2, 0.2]), max_iter=300)
     fit = variational(task)
-    (one, *_), bounds = shares(fit.details["elbos"]), fit.details["elbos"]
+    (one, *_), bounds = shares(fit.objectives), fit.objectives
     assert bounds.max() == fit.objective
     assert 0.0 < one < 1.0  # neither end has all of the weight
     np.testing.assert_allclose(fit.model.channel.matrix.sum(axis=0), 1.0)

@@ -13,7 +13,7 @@ no share of classes; ``Fit.details["class_shares"]`` holds those of the labeled 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -198,7 +198,14 @@ def _ascend(
     return end, (values[0], *history)
 
 
-def _fit(rows: Problem, end: Climb, schema: Schema) -> Fit:
+@dataclass(frozen=True, eq=False)
+class ConditionalFit(Fit):
+    """A fit of the labels rather than of the columns, and the ``penalty`` that it paid."""
+
+    penalty: float = field(kw_only=True)
+
+
+def _fit(rows: Problem, end: Climb, schema: Schema) -> ConditionalFit:
     """Say the end of a search as a model of the table's own statistics."""
     layers = rows.folded(end.layers)
     shares = rows.observed(end.layers, end.channel).joint.sum(axis=0) / rows.rows
@@ -207,5 +214,6 @@ def _fit(rows: Problem, end: Climb, schema: Schema) -> Fit:
         model = Network(ignorant(layers), end.channel, layers[0], schema, layers=layers)
     else:
         model = Model(ignorant(layers), end.channel, layers[0], schema)
-    details = {"class_shares": shares, "penalty": rows.penalty}
-    return Fit(model, end.history[-1], end.history, end.converged, details)
+    details = {"class_shares": shares}
+    reached, penalty = end.history[-1], rows.penalty
+    return ConditionalFit(model, reached, end.history, end.converged, details, penalty=penalty)

@@ -15,8 +15,9 @@ less that part, at no further pass. With G parts and estimates e_g,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +74,23 @@ class Mixture:
         return (1 - self.alpha) * labeled / (1 - p), self.beta * (1 - labeled) / p
 
 
-def moments(task: Task, estimator: str = "least-squares") -> Fit:
+@dataclass(frozen=True, eq=False)
+class ClosedForm(Fit):
+    """A fit in closed form, the mixtures behind it, and how sure they are.
+
+    Attributes
+    ----------
+    mixture : Mixture
+        alpha and beta.
+    standard_errors : mapping or None
+        Of "alpha", "beta", "prior" and "flip_rates", where they are known.
+    """
+
+    mixture: Mixture = field(kw_only=True)
+    standard_errors: Mapping[str, Any] | None = field(default=None, kw_only=True)
+
+
+def moments(task: Task, estimator: str = "least-squares") -> ClosedForm:
     """Find flip rates, prior and columns of two classes in closed form: two passes and a look.
 
     Parameters
@@ -87,9 +104,8 @@ def moments(task: Task, estimator: str = "least-squares") -> Fit:
 
     Returns
     -------
-    Fit
-        With alpha, beta, flip_rates, projection and clamped among its details; least squares adds
-        standard_errors.
+    ClosedForm
+        Least squares adds standard errors.
     """
     _check(task, estimator)
     sides = task.fold(lambda batch: tally(batch, _side(batch), 2), task.batches)
@@ -108,7 +124,7 @@ def moments(task: Task, estimator: str = "least-squares") -> Fit:
     fit = fit_of(task, sides, least_squares(basis, merged(parts)))
     errors = jackknife(parts, lambda sums: _unknowns(least_squares(basis, sums), sums))
     named = {"alpha": errors[0], "beta": errors[1], "prior": errors[2], "flip_rates": errors[3:]}
-    return replace(fit, details={**fit.details, "standard_errors": named})
+    return replace(fit, standard_errors=named)
 
 
 def least_squares(basis: Features, sums: PairSums) -> Mixture:
@@ -230,7 +246,7 @@ def check_informative(basis: Features, by_column: Array, square: float) -> None:
     )
 
 
-def fit_of(task: Task, sides: Stats, mixture: Mixture) -> Fit:
+def fit_of(task: Task, sides: Stats, mixture: Mixture) -> ClosedForm:
     """Unmix the columns, and put the model together."""
     labeled = float(sides.mass[1] / sides.rows)
     p, rates = mixture.prior(labeled), mixture.flip_rates(labeled)
@@ -248,15 +264,14 @@ def fit_of(task: Task, sides: Stats, mixture: Mixture) -> Fit:
     model = Model(prior, channel, weights_of(task.schema, sums, virtual), task.schema)
     objective = task.fold(model.expect, task.batches).loglik
     objective += model.log_prior(virtual, task.smoothing.classes)
-    details = {
-        "virtual": virtual,
-        "alpha": mixture.alpha,
-        "beta": mixture.beta,
-        "flip_rates": wrong,
-        "projection": moved,
-        "clamped": mixture.clamped,
-    }
-    return Fit(model, objective, (objective,), details=details)
+    return ClosedForm(
+        model,
+        objective,
+        (objective,),
+        details={"virtual": virtual},
+        projection=moved,
+        mixture=mixture,
+    )
 
 
 def _side(batch: Batch) -> NDArray[np.int32]:

@@ -76,8 +76,8 @@ def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
     sums = mean * (population.rows * prior)[:, None]
     model = Model(prior, channel, weights_of(task.schema, sums, virtual), task.schema)
     objective = model.log_prior(virtual, task.smoothing.classes)
-    details = {"virtual": virtual, "projection": moved, "closed_form": share}
-    return Fit(model, objective, (objective,), details=details)
+    details = {"virtual": virtual}
+    return Fit(model, objective, (objective,), details=details, projection=moved)
 
 
 def positive_share(task: Task, sides: Stats, population: Stats, design: str) -> float:
@@ -135,9 +135,7 @@ def em_from_closed_form(task: Task, design: str) -> Fit:
     )
     fits = [_climb(coded, design, _at(task, design, sides, share, p)) for p in shares]
     best = max(fits, key=lambda fit: fit.objective)
-    objectives = np.array([fit.objective for fit in fits])
-    details = {**best.details, "closed_form": share, "objectives": objectives}
-    best = replace(best, details=details)
+    best = replace(best, objectives=np.array([fit.objective for fit in fits]))
     return best if design == "one-sample" else replace(best, model=_of_unlabeled(best.model))
 
 

@@ -168,7 +168,8 @@ def fit_of(task: Task, basis: Features, mean: Array, u: Array, s: float, whole: 
     model = Model(prior, task.channel, weights, task.schema)
     objective = task.fold(model.expect, task.batches).loglik
     objective += model.log_prior(virtual, task.smoothing.classes)
-    return Fit(model, objective, (objective,), details={"virtual": virtual, "projection": moved})
+    details = {"virtual": virtual}
+    return Fit(model, objective, (objective,), details=details, projection=moved)
 
 
 def _moved(schema: Schema, average: Array, shift: Array) -> Array:

@@ -134,9 +134,9 @@ def variational(task: Task) -> Fit:
         ends = [(fit.objective, cast(Belief, fit.model)) for fit in fits]
         known = [(bound, end.stats, aligned_chance(end.joint)) for bound, end in ends]
         belief = belief.maximise(average(known), belief.virtual)
-    details = {"virtual": belief.virtual, "elbos": np.array([fit.objective for fit in fits])}
+    bounds = np.array([fit.objective for fit in fits])
     model = replace(belief.model, channel=replace(belief.model.channel, counts=task.channel.counts))
-    return replace(best, model=model, details=details)
+    return replace(best, model=model, details={"virtual": belief.virtual}, objectives=bounds)
 
 
 def _climb(task: Task, start: Model, virtual: Array) -> Fit:
