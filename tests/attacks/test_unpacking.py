@@ -14,7 +14,7 @@ from pyarrow import csv
 
 from misnomer.audit import streaming
 from misnomer.audit.streaming import too_large
-from misnomer.rows.files import unpacked
+from misnomer.rows.files import paths
 from misnomer.rows.files.tables import read_table
 
 PEAK = """
@@ -52,7 +52,7 @@ def test_what_unpacks_to_more_than_fits_is_read_by_batches(tmp_path, monkeypatch
     assert not too_large(path)
     monkeypatch.setattr(streaming, "free_memory", lambda: 10_000_000)
     assert too_large(path) and path.stat().st_size < 100_000
-    monkeypatch.setattr(unpacked, "free_memory", lambda: 1_000_000)
+    monkeypatch.setattr(paths, "free_memory", lambda: 1_000_000)
     with pytest.raises(ValueError, match="more than fits in memory"):
         read_table(path)
 

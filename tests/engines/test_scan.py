@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import csv
 
-from misnomer.rows.files import parsed, text
-from misnomer.rows.files.cell_types import Guess, cast_cells, guess, typed
+from misnomer.rows.files import delimited, parsed
+from misnomer.rows.files.cells import Guess, cast_cells, guess, typed
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import scan
@@ -27,7 +27,7 @@ def test_text_in_small_blocks_is_text_at_once(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     csv.write_csv(table(), path)
     want = read_table(path)
-    monkeypatch.setattr(text, "_BLOCK", 2000)
+    monkeypatch.setattr(delimited, "_BLOCK", 2000)
     monkeypatch.setattr(parsed, "_BATCH", 1000)
     got = scan(path)
     assert got.names == want.column_names
@@ -77,7 +77,7 @@ def test_json_lines(tmp_path, monkeypatch):
     path = tmp_path / "t.jsonl"
     table().to_pandas().to_json(path, orient="records", lines=True)
     want = read_table(path)
-    monkeypatch.setattr(text, "_BLOCK", 3000)
+    monkeypatch.setattr(delimited, "_BLOCK", 3000)
     got = whole(scan(path))
     assert got.equals(want.combine_chunks().cast(got.schema))
     assert got.schema.types == want.schema.types

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB, audit
 from misnomer.cli import app
-from misnomer.rows.files.escapes import harmless, restored
+from misnomer.rows.files.cells import harmless, restored
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan
 from misnomer.store import container

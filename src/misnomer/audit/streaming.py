@@ -27,8 +27,7 @@ from misnomer.engines import local
 from misnomer.engines.checkpoint import Journal
 from misnomer.engines.stream import Stream
 from misnomer.rows.columns.labels import with_clean_labels
-from misnomer.rows.files.paths import files_of
-from misnomer.rows.files.unpacked import free_memory, unpacked_size
+from misnomer.rows.files.paths import files_of, free_memory, unpacked_size
 from misnomer.rows.scan import Scan, scan
 from misnomer.solvers.conditional.objective import Slope
 from misnomer.stats import Stats, Sums

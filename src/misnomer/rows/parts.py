@@ -81,6 +81,7 @@ class TablePart:
     table: pa.Table
     name: str = "the table"
     rows: int = ROWS
+    lines: Any = None  # of each row in its file
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from misnomer.rows.files.dialect import Dialect, known_of
-from misnomer.rows.files.excel import read_workbook
-from misnomer.rows.files.formats import Mapped, arrow, json_lines, parquet, text, whole
+from misnomer.rows.files.formats import Mapped, Reading, kind_of
 from misnomer.rows.files.paths import files_of, size_of
-from misnomer.rows.files.tables import is_workbook, read_array
-from misnomer.rows.files.text import open_text
-from misnomer.rows.parts import ROWS, Part, TablePart, complaint
+from misnomer.rows.parts import ROWS, Part, TablePart
 from misnomer.rows.prefetch import prefetch
 
 
@@ -68,6 +62,7 @@ def scan(
     skip_bad: bool = False,
     mapped: Mapped = map,
     dialect: Dialect | None = None,
+    keep: bool = False,
 ) -> Scan:
     """Find the parts of a file, a folder, a pattern or an address, and settle their types.
 
@@ -84,13 +79,15 @@ def scan(
         Who looks at the files: ``map``, or a cluster.
     dialect : Dialect, optional
         What is known of the files: their encoding, separator, sheet...
+    keep : bool
+        Whether all rows are to be in memory at once.
     """
     files, base = files_of(path)
     bad: list[str] = []
     kinds: dict[str, str] = {}
     for file in files:
         try:
-            kinds[file] = _kind(file)
+            kinds[file] = kind_of(file)
         except ValueError as error:
             if not skip_bad:
                 raise
@@ -101,38 +98,7 @@ def scan(
     if len(several) > 1:
         raise ValueError(f"{path}: files of several kinds ({', '.join(several)}): name one kind")
     dialect = dialect or known_of(path)
-    build: Any = {
-        "parquet": parquet,
-        "arrow": arrow,
-        "json": json_lines,
-        "text": partial(text, dialect=dialect),
-        "workbook": partial(whole, read=partial(read_workbook, dialect=dialect)),
-        "array": partial(whole, read=read_array),
-    }[several[0]]
-    schema, parts = build(list(kinds), base, rows, bad if skip_bad else None, mapped)
+    told = bad if skip_bad else None
+    reading = Reading(list(kinds), base, rows, told, mapped, dialect, keep)
+    schema, parts = reading.parts(several[0])
     return Scan(schema, parts, sum(map(size_of, kinds)), tuple(bad))
-
-
-def _kind(path: str) -> str:
-    """Tell what a file is by its first bytes, else by its name."""
-    try:
-        with open_text(path) as stream:
-            head = stream.read(64)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path!r}") from None
-    except (EOFError, zlib.error, OSError) as error:
-        raise ValueError(complaint(path, error)) from None
-    name = path.lower().removesuffix(".gz")
-    if not head:
-        raise ValueError(f"{path}: the file is empty")
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    if name.endswith((".parquet", ".arrow", ".feather", ".ipc")):
-        raise ValueError(f"{path}: this is no {name.rsplit('.', 1)[1]} file, or it is damaged")
-    if is_workbook(head, Path(name).suffix, path):
-        return "workbook"
-    if name.endswith((".jsonl", ".ndjson", ".json")) or head.lstrip().startswith(b"{"):
-        return "array" if head.lstrip().startswith(b"[") else "json"
-    return "text"

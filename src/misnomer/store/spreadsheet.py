@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from misnomer.rows.files.escapes import harmless
+from misnomer.rows.files.cells import harmless
 
 
 def write_csv(

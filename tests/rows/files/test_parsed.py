@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from misnomer.rows.files import parsed, text
+from misnomer.rows.files import delimited, parsed
 from misnomer.rows.files.parsed import ParsedPart
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table
@@ -26,7 +26,7 @@ SOME = st.lists(st.tuples(CELLS, st.sampled_from(["1.5", "2.5", "NA"])), min_siz
 def small(monkeypatch):
     """First blocks and batches of a few lines."""
     monkeypatch.setattr(parsed, "_FIRST", 64)
-    monkeypatch.setattr(text, "_BLOCK", 256)
+    monkeypatch.setattr(delimited, "_BLOCK", 256)
     monkeypatch.setattr(parsed, "_BATCH", 400)
 
 

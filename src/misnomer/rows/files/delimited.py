@@ -1,28 +1,38 @@
-"""Text separated by commas, semicolons, tabs or bars -> a table, or which line is at fault."""
+"""Text separated by commas, semicolons, tabs or bars -> record batches, or the line at fault."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from misnomer.rows.files.cell_types import typed, without_words
-from misnomer.rows.files.dialect import Dialect, Open, in_utf8, looked_at
-from misnomer.rows.files.escapes import is_ours, restored, restored_cells
-from misnomer.rows.files.lines import cell_lines, with_lines
-from misnomer.rows.files.unpacked import lines_of, read_whole
+from misnomer.rows.columns.plain import MISSING
+from misnomer.rows.files.cells import (
+    TYPES,
+    Guess,
+    cast_cells,
+    guess,
+    is_ours,
+    restored,
+    restored_cells,
+    without_words,
+)
+from misnomer.rows.files.dialect import Dialect, Utf8Lines, in_utf8, looked_at
+from misnomer.rows.files.paths import LONGEST, Open, bounded_lines, in_memory, open_native
+from misnomer.rows.parts import FAULTS, complaint
 
 _HEAD = 1 << 16
 _WIDEST = 1 << 30  # bytes of a block: no row is longer
-_BLOCK = 1 << 24
+_BLOCK = 1 << 20  # bytes of text that are parsed at once; more take memory, and no less time
 
 OLD_WINDOWS = "cp1252"  # what most files are that are not UTF-8
 
@@ -62,7 +72,7 @@ class Delimited:
             yield from csv.reader(lines, delimiter=self.separator)
 
     def _text(self, stream: BinaryIO) -> Iterator[str]:
-        lines = islice(lines_of(stream, self.name), self.dialect.skip, None)
+        lines = islice(bounded_lines(stream, self.name), self.dialect.skip, None)
         return (line.decode("utf-8") for line in lines)
 
     def header(self) -> list[str]:
@@ -117,6 +127,31 @@ class Delimited:
         except (UnicodeDecodeError, csv.Error):
             return False
 
+    def lines(self, rows: int) -> Iterable[int] | None:
+        """Find the line of each row below the header; None where they cannot be told.
+
+        As many lines as rows need no second look; else an empty line, or a cell of several lines,
+        is among them, and the cells are read again.
+        """
+        skip, header = self.dialect.skip, int(self.dialect.header)
+        with self.opened() as stream:
+            if _count(stream) == skip + header + rows:
+                return range(skip + header + 1, skip + header + rows + 1)
+        try:
+            found = list(self._starts())[header:]
+        except (UnicodeDecodeError, csv.Error):
+            return None
+        return found if len(found) == rows else None
+
+    def _starts(self) -> Iterator[int]:
+        """Read cell by cell, slowly: the line on which each row begins."""
+        with self.opened() as stream:
+            reader, before = csv.reader(self._text(stream), delimiter=self.separator), 0
+            for cells in reader:
+                if cells:
+                    yield self.dialect.skip + before + 1
+                before = reader.line_num
+
     def read_options(self, names: list[str], block: int) -> arrow_csv.ReadOptions:
         """Tell Arrow what the columns are called, and where they begin."""
         return arrow_csv.ReadOptions(
@@ -125,6 +160,15 @@ class Delimited:
             skip_rows_after_names=int(self.dialect.header),
             block_size=block,
         )
+
+
+def _count(stream: BinaryIO) -> int:
+    """Count lines; the last one may lack its end."""
+    count, last = 0, b"\n"
+    while block := stream.read(_BLOCK):
+        count += block.count(b"\n")
+        last = block[-1:]
+    return count + (last != b"\n")
 
 
 def _cells(count: int) -> str:
@@ -142,11 +186,8 @@ def delimited(opened: Open, name: str, dialect: Dialect) -> Delimited:
         wide = head.count(0) > len(head) // 3
         hint = " (if it is UTF-16, say --encoding utf-16-le, or -be)" if wide else ""
         raise ValueError(f"{name}: this is a binary file, not a table of text{hint}")
-    try:
-        with in_utf8(opened, dialect)() as stream:
-            head = stream.read(_HEAD)
-    except UnicodeDecodeError:
-        raise ValueError(f"{name}: this is no {dialect.encoding} text: say which it is") from None
+    with in_utf8(opened, dialect)() as stream:
+        head = stream.read(_HEAD)
     dialect = replace(dialect, old_mac=b"\r" in head.rstrip() and b"\n" not in head)
     if dialect.old_mac:
         head = head.replace(b"\r", b"\n")
@@ -158,22 +199,6 @@ def _marked(head: bytes) -> str | None:
     if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
         return "utf-32"
     return "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
-
-
-def read_delimited(opened: Open, name: str, dialect: Dialect | None = None) -> pa.Table:
-    """Read delimited text; what is not UTF-8 is taken for Windows-1252, and that is said."""
-    dialect = dialect or Dialect()
-    try:
-        try:
-            return _read(opened, name, dialect)
-        except NotUTF8Error:
-            table = _read(opened, name, in_old_windows(dialect))
-            say_old_windows(name)
-            return table
-    except (EOFError, zlib.error):
-        raise ValueError(f"{name}: the gzip file is damaged or cut short") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name}: this is no {error.encoding} text: say which it is") from None
 
 
 def in_old_windows(dialect: Dialect) -> Dialect:
@@ -190,52 +215,186 @@ def say_old_windows(name: str) -> None:
     )
 
 
-def _read(opened: Open, name: str, dialect: Dialect) -> pa.Table:
-    file = delimited(opened, name, dialect)
-    table = _strings(file, file.header())
-    if is_ours(table.column_names):
-        cells = [restored_cells(column.combine_chunks()) for column in table.columns]
-        table = pa.table(cells, names=[restored(name) for name in table.column_names])
-    comma = file.separator == ";"  # where a semicolon separates, a comma marks decimals
-    cells = [without_words(column, dialect.missing) for column in table.columns]
-    columns = [typed(column, decimal_comma=comma) for column in cells]
-    return with_lines(pa.table(columns, names=table.column_names), _lines(file, table.num_rows))
+@dataclass(eq=False)
+class _LeftOut:
+    """How many lines were left out: of too many or too few cells, or not UTF-8."""
+
+    odd: int = 0
+    coded: list[int] = field(default_factory=lambda: [0])
+
+    def skip(self, row: Any) -> str:
+        """Count a line that Arrow cannot take."""
+        self.odd += 1
+        return "skip"
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.odd, self.coded[0] = 0, 0
+
+    def sentences(self, name: str) -> list[str]:
+        """Say what was left out."""
+        odd, coded = (f"{n:,} line{'s' * (n != 1)}" for n in (self.odd, self.coded[0]))
+        why = f"{name}: {odd} with too many or too few cells"
+        text = f"{name}: {coded} not in UTF-8 (--encoding cp1252 reads most old files)"
+        return [why] * (self.odd > 0) + [text] * (self.coded[0] > 0)
 
 
-def _lines(file: Delimited, rows: int) -> Iterable[int] | None:
-    header = int(file.dialect.header)
-    lines = cell_lines(file.opened, file.separator, file.dialect.skip, header + rows)
-    return None if lines is None else islice(lines, header, None)
+@dataclass(frozen=True, eq=False)
+class TextPart:
+    """One file of separated cells; without ``kinds`` every cell is text.
 
-
-def _strings(file: Delimited, names: list[str]) -> pa.Table:
-    """Read every cell as text; nothing between two separators is null."""
-    with file.opened() as stream:
-        try:
-            return arrow_csv.read_csv(
-                _native(stream, file.name),
-                file.read_options(names, _BLOCK),
-                arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=True),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    null_values=["", *file.dialect.missing],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                ),
-            )
-        except pa.ArrowInvalid:
-            fault = file.fault()
-            if fault is None and file.only_header():
-                return pa.table({one: pa.array([], pa.string()) for one in names})
-            said = fault or f"{file.name}: this is not a table of separated cells"
-            raise ValueError(said) from None
-
-
-def _native(stream: BinaryIO, name: str) -> pa.NativeFile:
-    """Give Arrow a file without Python in it: its threads may outlive the interpreter.
-
-    One that still holds a Python object when the interpreter ends brings the process down.
+    Columns that are ``clean`` have no white space around their cells: Arrow may read them itself.
+    Where ``types`` are said, it reads the cells as those, and nothing else is done to them; a
+    ``block`` is how many bytes are parsed at once.
     """
-    if isinstance(stream, io.BufferedReader) and isinstance(getattr(stream, "name", None), str):
-        return pa.OSFile(stream.name, "rb")
-    return pa.BufferReader(read_whole(stream, name))
+
+    file: Delimited
+    header: tuple[str, ...]
+    kinds: dict[str, str] | None = None
+    clean: frozenset[str] = frozenset()
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    block: int = 0
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        return self.file.name
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the file is written."""
+        return self.file.dialect
+
+    def lines(self, rows: int) -> Iterable[int] | None:
+        """Find the line of each row."""
+        return self.file.lines(rows)
+
+    def batches(
+        self, columns: Sequence[str], bad: list[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows; lines with too many or too few cells can be left out."""
+        left_out = _LeftOut() if bad is not None else None
+        try:
+            for batch in self._strings(list(columns), left_out):
+                kinds = self.kinds
+                if kinds is not None:
+                    cells = [
+                        cast_cells(batch.column(c), kinds[c], self.dialect.missing) for c in columns
+                    ]
+                    batch = pa.record_batch(cells, names=list(columns))
+                elif self.dialect.missing:
+                    cells = [without_words(c, self.dialect.missing) for c in batch.columns]
+                    batch = pa.record_batch(cells, names=list(columns))
+                if is_ours(self.header):
+                    cells = list(map(restored_cells, batch.columns))
+                    batch = pa.record_batch(cells, names=list(columns))
+                yield batch
+        except FAULTS as error:
+            if bad is None:
+                raise ValueError(self._fault(error)) from None
+            bad.append(complaint(self.name, error, "the rest of the file"))
+        if left_out is not None and bad is not None:
+            bad += left_out.sentences(self.name)
+
+    def _fault(self, error: BaseException) -> str:
+        if isinstance(error, EOFError) or "ompressed" in str(error):
+            return f"{self.name}: the gzip file is damaged or cut short"
+        return self.file.fault() or complaint(self.name, error)
+
+    def _opened(self, left_out: _LeftOut | None) -> Any:
+        """Open the file for Arrow, without the lines that are not UTF-8 if those are left out."""
+        if left_out is None or self.dialect.encoding is not None or self.dialect.old_mac:
+            return open_native(self.file.opened)
+        return io.BufferedReader(Utf8Lines(self.file.opened(), left_out.coded), _BLOCK)
+
+    def _strings(self, columns: list[str], left_out: _LeftOut | None) -> Iterator[pa.RecordBatch]:
+        """Parse the cells; from a row on that is longer than a block, with longer blocks."""
+        done = 0
+        try:
+            for batch in self._parsed(columns, left_out, self.block or _BLOCK):
+                done += batch.num_rows
+                yield batch
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise
+            if left_out is not None:
+                left_out.clear()
+            yield from _behind(self._parsed(columns, left_out, LONGEST), done)
+
+    def _parsed(
+        self, columns: list[str], left_out: _LeftOut | None, block: int
+    ) -> Iterator[pa.RecordBatch]:
+        file = self.file
+        gaps = ["", *self.dialect.missing, *(MISSING if self._settles else ())]
+        with self._opened(left_out) as stream:
+            try:
+                reader = arrow_csv.open_csv(
+                    stream,
+                    file.read_options(list(self.header), block),
+                    arrow_csv.ParseOptions(
+                        delimiter=file.separator,
+                        newlines_in_values=True,
+                        invalid_row_handler=None if left_out is None else left_out.skip,
+                    ),
+                    arrow_csv.ConvertOptions(
+                        include_columns=columns,
+                        column_types={name: self._type(name) for name in columns},
+                        null_values=gaps,
+                        strings_can_be_null=not self._settles,
+                        quoted_strings_can_be_null=True,
+                    ),
+                )
+            except pa.ArrowInvalid:
+                if file.only_header():
+                    return
+                raise
+            yield from (batch for batch in reader if batch.num_rows)
+
+    @property
+    def _settles(self) -> bool:
+        """Whether numbers are told from words: then "NA" is missing among numbers only."""
+        return bool(self.kinds or self.types)
+
+    def _type(self, name: str) -> pa.DataType:
+        """Tell what Arrow should read a column as; what it cannot read is settled afterward."""
+        if self.types:
+            return self.types[name]
+        if self.kinds is None:
+            return pa.string()
+        kind = self.kinds[name]
+        if kind == "text":
+            return pa.dictionary(pa.int32(), pa.string())
+        return TYPES[kind] if name in self.clean and kind in ("int", "float") else pa.string()
+
+    def guesses(self, bad: list[str] | None = None) -> list[Guess]:
+        """Look at every cell once: what each column can be."""
+        found = [Guess() for _ in self.header]
+        for batch in self.batches(self.header, bad):
+            found = [
+                before + guess(column, before)
+                for before, column in zip(found, batch.columns, strict=True)
+            ]
+        return found
+
+
+def _behind(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Pass over some rows."""
+    for batch in batches:
+        if batch.num_rows > rows:
+            yield batch.slice(rows)
+        rows = max(0, rows - batch.num_rows)
+
+
+def text_part(opened: Open, name: str, dialect: Dialect, *, keep: bool = False) -> TextPart:
+    """Read the header of a file of separated cells; ``keep`` it if it is to be read at once."""
+    try:
+        file = delimited(opened, name, dialect)
+        if keep:
+            file = replace(file, opened=in_memory(file.opened, name))
+        header = file.header()
+        return TextPart(file, tuple(map(restored, header) if is_ours(header) else header))
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError(f"{name}: the gzip file is damaged or cut short") from None
+    except UnicodeDecodeError as error:
+        encoding = dialect.encoding or error.encoding
+        raise ValueError(f"{name}: this is no {encoding} text: say which it is") from None

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, BinaryIO
 
-Open = Callable[[], BinaryIO]
+from misnomer.rows.files.paths import LONGEST, Open
 
 _SEPARATORS = (",", ";", "\t", "|")
 _OPTIONS = ("encoding", "sep", "header", "missing", "sheet")
-_BLOCK = 1 << 16
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -182,16 +183,22 @@ def in_utf8(opened: Open, dialect: Dialect) -> Open:
     encoding = dialect.encoding or "utf-8"
     if encoding in ("utf-8", "ascii") and not dialect.old_mac:
         return opened
-    return lambda: io.BufferedReader(_Recoded(opened(), encoding, dialect.old_mac), _BLOCK)
+    return partial(_recoded, opened, encoding, dialect.old_mac)
 
 
-class _Recoded(io.RawIOBase):
-    """Bytes of one encoding, read as UTF-8; carriage returns as line feeds, if they end lines."""
+def _recoded(opened: Open, encoding: str, old_mac: bool) -> BinaryIO:
+    return io.BufferedReader(_Recoded(opened(), encoding, old_mac), _BLOCK)
 
-    def __init__(self, source: BinaryIO, encoding: str, old_mac: bool) -> None:
-        self._source, self._old_mac = source, old_mac
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._ready = b""
+
+class _Changed(io.RawIOBase):
+    """A file that is changed block by block on the way."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source, self._ready = source, b""
+
+    def _change(self, block: bytes) -> bytes:
+        """Change a block, of which nothing is left at the end."""
+        raise NotImplementedError
 
     def readable(self) -> bool:
         return True
@@ -199,9 +206,7 @@ class _Recoded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
             block = self._source.read(_BLOCK)
-            self._ready = self._decoder.decode(block, final=not block).encode()
-            if self._old_mac:
-                self._ready = self._ready.replace(b"\r", b"\n")
+            self._ready = self._change(block)
             if not block:
                 break
         part = self._ready[: len(buffer)]
@@ -212,3 +217,59 @@ class _Recoded(io.RawIOBase):
     def close(self) -> None:
         self._source.close()
         super().close()
+
+
+class _Recoded(_Changed):
+    """Bytes of one encoding, read as UTF-8; carriage returns as line feeds, if they end lines."""
+
+    def __init__(self, source: BinaryIO, encoding: str, old_mac: bool) -> None:
+        super().__init__(source)
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._old_mac = old_mac
+
+    def _change(self, block: bytes) -> bytes:
+        text = self._decoder.decode(block, final=not block).encode()
+        return text.replace(b"\r", b"\n") if self._old_mac else text
+
+
+class Utf8Lines(_Changed):
+    """A file without the lines that are not UTF-8; ``odd[0]`` counts them."""
+
+    def __init__(self, source: BinaryIO, odd: list[int]) -> None:
+        super().__init__(source)
+        self._odd, self._rest = odd, b""
+
+    def _change(self, block: bytes) -> bytes:
+        """Take whole lines of what was read so far, the sound ones; all of it at the end."""
+        text = self._rest + block
+        end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        end = end if block and len(text) < LONGEST else len(text)
+        lines, self._rest = text[:end], text[end:]
+        try:
+            lines.decode()
+        except UnicodeDecodeError:
+            lines, odd = utf8_lines(lines)
+            self._odd[0] += odd
+        return lines
+
+
+def utf8_lines(block: bytes) -> tuple[bytes, int]:
+    r"""Keep the lines that are UTF-8, and count the others.
+
+    A line with a quotation mark too many begins or ends a cell of several lines, and without it the
+    lines after it would be read as something else: it stays, its odd bytes replaced.
+
+    Examples
+    --------
+    >>> utf8_lines(b"a,1\nb\xff,2\nc,3\n")
+    (b'a,1\nc,3\n', 1)
+    """
+    kept, odd = [], 0
+    for line in block.splitlines(keepends=True):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            odd += 1
+            line = line.decode(errors="replace").encode() if line.count(b'"') % 2 else b""
+        kept.append(line)
+    return b"".join(kept), odd

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from misnomer.rows.files.cell_types import typed
+from misnomer.rows.files.cells import typed
 from misnomer.rows.files.dialect import Dialect
 from misnomer.rows.files.lines import with_lines
 from misnomer.rows.frames import from_objects

@@ -1,55 +1,121 @@
-"""The files of a scan, by kind: their parts, and the types of their columns settled for all."""
+"""The files of a scan, by kind: their parts, and the types of their columns settled for all.
+
+What a file is shows in its first bytes; its name decides only where they do not.
+"""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from misnomer.rows.files.cell_types import TYPES, Guess
-from misnomer.rows.files.delimited import NotUTF8Error, in_old_windows, say_old_windows
+from misnomer.rows.files.cells import TYPES, Guess
+from misnomer.rows.files.delimited import (
+    NotUTF8Error,
+    TextPart,
+    in_old_windows,
+    say_old_windows,
+    text_part,
+)
 from misnomer.rows.files.dialect import Dialect, by_name
+from misnomer.rows.files.excel import read_workbook
+from misnomer.rows.files.json import LinesPart, read_array
+from misnomer.rows.files.lines import lines_of
 from misnomer.rows.files.parsed import ParsedPart, parsed
-from misnomer.rows.files.paths import opened, partition_keys
-from misnomer.rows.files.text import LinesPart, TextPart, text_part
-from misnomer.rows.parts import FAULTS, ArrowPart, ParquetPart, Part, TablePart, complaint
+from misnomer.rows.files.paths import Open, open_text, opened, partition_keys
+from misnomer.rows.parts import (
+    FAULTS,
+    ROWS,
+    ArrowPart,
+    ParquetPart,
+    Part,
+    TablePart,
+    complaint,
+    conform,
+)
 
 _PIECE = 1 << 25  # bytes of a Parquet file, unpacked, that make a part of their own
 _PARTS = 2_000  # of a table so large that they would be more, parts are larger
-
 _BATCH = 1 << 22  # bytes of a batch, about: wide tables are read fewer rows at a time
+_BOOKS = (".xlsx", ".xlsm")
+_BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 
 Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Found = tuple[pa.Schema, tuple[Part, ...]]
 
 
-def _each(files: list[str], bad: list[str] | None, look: Any, mapped: Mapped) -> list[Any]:
-    """Look at every file; one that cannot be read raises, or is left out."""
-    far = mapped is not map
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Which files are to be read, and how.
 
-    def one(file: str) -> Any:
-        try:
-            return look(file)
-        except (*FAULTS, ValueError) as error:
-            cause = error if isinstance(error, OSError) else error.__context__
-            if far and getattr(cause, "errno", None) is not None:
-                raise  # a cluster tries again what the system refused
-            said = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
-            return _Fault(str(error) if said else complaint(file, error))
+    Attributes
+    ----------
+    files : list of str
+        All of one kind.
+    base : str or None
+        The folder that they are in, where it was named.
+    rows : int
+        Rows of a batch, at most.
+    bad : list of str or None
+        Where what cannot be read is told, if it is left out.
+    mapped : callable
+        Who looks at the files: ``map``, or a cluster.
+    dialect : Dialect
+        What is known of text files.
+    keep : bool
+        Whether all rows will be in memory: what was parsed once is kept there.
+    """
 
-    found = []
-    for file, seen in zip(files, mapped(one, files), strict=True):
-        if not isinstance(seen, _Fault):
-            found.append((file, seen))
-        elif bad is None:
-            raise ValueError(seen.sentence)
-        else:
-            bad.append(seen.sentence)
-    if not found:
-        raise ValueError(bad[0] if bad else "there is no file to read")
-    return found
+    files: list[str]
+    base: str | None = None
+    rows: int = ROWS
+    bad: list[str] | None = None
+    mapped: Mapped = map
+    dialect: Dialect = field(default_factory=Dialect)
+    keep: bool = False
+
+    def parts(self, kind: str) -> Found:
+        """Find the parts of the files, and the types of their columns."""
+        build: Any = {
+            "parquet": _parquet,
+            "arrow": _arrow,
+            "json": _json_lines,
+            "text": text,
+            "workbook": partial(_whole, read=partial(read_workbook, dialect=self.dialect)),
+            "array": partial(_whole, read=read_array),
+        }[kind]
+        return build(self)
+
+    def each(self, look: Callable[[str], Any]) -> list[tuple[str, Any]]:
+        """Look at every file; one that cannot be read raises, or is left out."""
+        far = self.mapped is not map
+
+        def one(file: str) -> Any:
+            try:
+                return look(file)
+            except (*FAULTS, ValueError) as error:
+                cause = error if isinstance(error, OSError) else error.__context__
+                if far and getattr(cause, "errno", None) is not None:
+                    raise  # a cluster tries again what the system refused
+                said = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
+                return _Fault(str(error) if said else complaint(file, error))
+
+        found = []
+        for file, seen in zip(self.files, self.mapped(one, self.files), strict=True):
+            if not isinstance(seen, _Fault):
+                found.append((file, seen))
+            elif self.bad is None:
+                raise ValueError(seen.sentence)
+            else:
+                self.bad.append(seen.sentence)
+        if not found:
+            raise ValueError(self.bad[0] if self.bad else "there is no file to read")
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,11 +123,52 @@ class _Fault:
     sentence: str
 
 
+def kind_of(path: str) -> str:
+    """Tell what a file is by its first bytes, else by its name."""
+    try:
+        with open_text(path) as stream:
+            head = stream.read(64)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path!r}") from None
+    except PermissionError:
+        raise PermissionError(f"{path!r} may not be read: check its permissions") from None
+    except (EOFError, zlib.error):
+        raise ValueError(f"{path}: the gzip file is damaged or cut short") from None
+    except OSError as error:
+        raise ValueError(complaint(path, error)) from None
+    if not head:
+        raise ValueError(f"{path}: the file is empty")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    if suffix in _BINARY:
+        raise ValueError(f"{path}: this is no {suffix[1:]} file, or it is damaged")
+    if _is_workbook(head, suffix, path):
+        return "workbook"
+    if suffix in (".jsonl", ".ndjson", ".json") or head.lstrip().startswith(b"{"):
+        return "array" if head.lstrip().startswith(b"[") else "json"
+    return "text"
+
+
+def _is_workbook(head: bytes, suffix: str, name: str) -> bool:
+    """Tell a workbook by its bytes and its name; refuse what only looks like one."""
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ValueError(f"{name}: this is an old workbook (.xls): save it as .xlsx or CSV first")
+    packed = head.startswith(b"PK\x03\x04")
+    if packed and suffix not in _BOOKS:
+        raise ValueError(f"{name}: this is a zip file: unpack it first (a workbook ends in .xlsx)")
+    if suffix in _BOOKS and not packed:
+        raise ValueError(f"{name}: this is no workbook, or a damaged one")
+    return packed
+
+
 def unified(found: list[tuple[str, pa.Schema]]) -> pa.Schema:
     """Join the columns of all files; whole numbers give way to reals, nothing else changes."""
-    schema = _decoded(found[0][1])
+    schema = _decoded(*found[0])
     for file, other in found[1:]:
-        other = _decoded(other)
+        other = _decoded(file, other)
         try:
             schema = pa.unify_schemas([schema, other], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -73,7 +180,7 @@ def unified(found: list[tuple[str, pa.Schema]]) -> pa.Schema:
     return schema
 
 
-def _decoded(schema: pa.Schema) -> pa.Schema:
+def _decoded(file: str, schema: pa.Schema) -> pa.Schema:
     """Take dictionaries for what they stand for, and forget what other libraries wrote."""
     fields = [
         pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
@@ -82,7 +189,7 @@ def _decoded(schema: pa.Schema) -> pa.Schema:
     names = [f.name for f in fields]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"column {twice!r} occurs twice: give each column its own name")
+        raise ValueError(f"{file}: column {twice!r} occurs twice: give each column its own name")
     return pa.schema(fields)
 
 
@@ -97,19 +204,17 @@ def _clash(one: pa.Schema, two: pa.Schema, name: str) -> bool:
     return False
 
 
-def parquet(
-    files: list[str], base: str | None, rows: int, bad: list[str] | None, mapped: Mapped
-) -> Found:
+def _parquet(reading: Reading) -> Found:
     """Find the row groups of Parquet files, and the columns of their folders."""
-    found = _each(files, bad, _footer, mapped)
+    found = reading.each(_footer)
     schema = unified([(file, seen) for file, (seen, _) in found])
-    keys = {file: partition_keys(file, base) for file, _ in found}
+    keys = {file: partition_keys(file, reading.base) for file, _ in found}
     for name in dict.fromkeys(name for one in keys.values() for name in one):
         if name not in schema.names:
             schema = schema.append(pa.field(name, _key_type([keys[f].get(name) for f in keys])))
     most = max(_PIECE, sum(sum(sizes) for _, (_, sizes) in found) // _PARTS)
     parts = [
-        ParquetPart(file, groups, schema, keys[file], _fair(rows, schema))
+        ParquetPart(file, groups, schema, keys[file], _fair(reading.rows, schema))
         for file, (_, sizes) in found
         for groups in _pieces(sizes, most)
     ]
@@ -154,9 +259,7 @@ def _key_type(values: list[str | None]) -> pa.DataType:
     return pa.int32() if whole else pa.string()
 
 
-def arrow(
-    files: list[str], base: str | None, rows: int, bad: list[str] | None, mapped: Mapped
-) -> Found:
+def _arrow(reading: Reading) -> Found:
     """Find the schema of Arrow files."""
 
     def look(file: str) -> pa.Schema:
@@ -168,56 +271,54 @@ def arrow(
             schema.names  # noqa: B018 - a name that is no text is noticed here
             return schema
 
-    found = _each(files, bad, look, mapped)
+    found = reading.each(look)
     schema = unified(found)
-    return schema, tuple(ArrowPart(file, schema, _fair(rows, schema)) for file, _ in found)
+    return schema, tuple(ArrowPart(file, schema, _fair(reading.rows, schema)) for file, _ in found)
 
 
-def whole(
-    files: list[str], base: str | None, rows: int, bad: list[str] | None, mapped: Mapped, read: Any
-) -> Found:
+def _whole(reading: Reading, read: Callable[[str], pa.Table]) -> Found:
     """Read files that cannot be read by parts, such as workbooks, at once."""
-    found = _each(files, bad, read, mapped)
+    found = reading.each(read)
     schema = unified([(file, table.schema) for file, table in found])
     return schema, tuple(
-        TablePart(table.select(schema.names).cast(schema), file, rows) for file, table in found
+        TablePart(_conformed(table, schema), file, reading.rows, lines_of(table))
+        for file, table in found
     )
 
 
-def json_lines(
-    files: list[str], base: str | None, rows: int, bad: list[str] | None, mapped: Mapped
-) -> Found:
+def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches([conform(table, schema, schema.names)])
+
+
+def _json_lines(reading: Reading) -> Found:
     """Find the types of JSON lines: every block is looked at."""
-    leave = bad is not None
+    leave, keep = reading.bad is not None, reading.keep
 
-    def look(file: str) -> pa.Schema:
-        tables = list(LinesPart(file).tables([] if leave else None))
-        if not tables:
+    def look(file: str) -> tuple[pa.Schema, tuple[pa.Table, ...]]:
+        schemas, kept = [], []
+        for table in LinesPart(file).tables([] if leave else None):
+            schemas.append((file, table.schema))
+            kept += [table] if keep else []
+        if not schemas:
             raise ValueError(f"{file}: no line of it can be read as a JSON object")
-        return unified([(file, table.schema) for table in tables])
+        return unified(schemas), tuple(kept)
 
-    found = _each(files, bad, look, mapped)
-    schema = unified(found)
-    return schema, tuple(LinesPart(file, schema) for file, _ in found)
+    found = reading.each(look)
+    schema = unified([(file, seen) for file, (seen, _) in found])
+    return schema, tuple(LinesPart(file, schema, kept) for file, (_, kept) in found)
 
 
-def text(
-    files: list[str],
-    base: str | None,
-    rows: int,
-    bad: list[str] | None,
-    mapped: Mapped,
-    dialect: Dialect,
-) -> Found:
+def text(reading: Reading, opened_as: Callable[[str], Open] | None = None) -> Found:
     """Find the types of separated cells: every cell is looked at."""
-    dialect = by_name(dialect, files[0])
-    leave = bad is not None
-    near = mapped is map and not leave  # what is kept here cannot be read elsewhere
+    dialect = by_name(reading.dialect, reading.files[0])
+    leave = reading.bad is not None
+    near = reading.mapped is map and not leave  # what is kept here cannot be read elsewhere
     near = near and not dialect.missing
 
     def understood(file: str, dialect: Dialect) -> tuple[TextPart, list[Guess], ParsedPart | None]:
-        part = text_part(file, dialect)
-        once = parsed(part) if near else None
+        opened = partial(open_text, file) if opened_as is None else opened_as(file)
+        part = text_part(opened, file, dialect, keep=reading.keep)
+        once = parsed(part, keep=reading.keep) if near else None
         return (part, *once) if once else (part, part.guesses([] if leave else None), None)
 
     def look(file: str) -> tuple[TextPart, list[Guess], ParsedPart | None]:
@@ -226,10 +327,11 @@ def text(
         except NotUTF8Error:
             if dialect.encoding is not None:
                 raise
+        found = understood(file, in_old_windows(dialect))
         say_old_windows(file)
-        return understood(file, in_old_windows(dialect))
+        return found
 
-    found = [seen for _, seen in _each(files, bad, look, mapped)]
+    found = [seen for _, seen in reading.each(look)]
     first = found[0][0]
     for part, _, _ in found[1:]:
         if set(part.header) != set(first.header):

@@ -1,8 +1,8 @@
 """A text file parsed once: what was read is kept in Arrow's form, smaller than the text.
 
 What the columns are is known only when all of a file has been seen, but its first block is a good
-guess. So the file is read by that guess, words as dictionaries, and what was read is written to a
-temporary file; later passes read that. Where the guess was wrong, the file is parsed again.
+guess. So the file is read by that guess, words as dictionaries, and what was read is kept in memory
+or in a temporary file; later passes read that. Where the guess was wrong, the file is parsed again.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.files.cell_types import HEAD, Guess, cast_cells, guess
+from misnomer.rows.files.cells import HEAD, Guess, cast_cells, guess
+from misnomer.rows.files.delimited import TextPart
 from misnomer.rows.files.paths import size_of
-from misnomer.rows.files.text import TextPart
 from misnomer.rows.parts import ROWS
 
 _WORDS = pa.dictionary(pa.int32(), pa.string())
@@ -34,19 +34,27 @@ _NUMBERS = ("float", "comma")  # what cells that were read as reals can turn out
 class ParsedPart:
     """The cells of one file of text, as they were read."""
 
-    name: str
-    spill: SpillFile
+    part: TextPart
+    store: list[pa.RecordBatch] | SpillFile
     types: dict[str, pa.DataType]
     kinds: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        return self.part.name
+
+    def lines(self, rows: int) -> Iterable[int] | None:
+        """Find the line of each row."""
+        return self.part.lines(rows)
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order."""
-        with pa.ipc.open_stream(pa.PythonFile(_At(self.spill), mode="r")) as stream:
-            for batch in stream:
-                cells = [self._cast(batch.column(name), name) for name in columns]
-                yield pa.record_batch(cells, names=list(columns))
+        for batch in self.store:
+            cells = [self._cast(batch.column(name), name) for name in columns]
+            yield pa.record_batch(cells, names=list(columns))
 
     def _cast(self, values: pa.Array, name: str) -> pa.Array:
         kind = self.kinds[name]
@@ -65,11 +73,31 @@ class ParsedPart:
 
 
 class SpillFile:
-    """A temporary file, gone with whoever holds it."""
+    """Record batches in a temporary file, which is gone with whoever holds it."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: pa.Schema) -> None:
         self.file: IO[bytes] = tempfile.TemporaryFile(prefix="misnomer-", buffering=0)  # noqa: SIM115
         weakref.finalize(self, self.file.close)
+        self._room = _free_disk() // 2
+        self._stream = pa.ipc.new_stream(pa.PythonFile(self.file, mode="w"), schema)
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Write some rows."""
+        if self.file.tell() > self._room:
+            raise OSError("what a file unpacks to has no room on the disk")
+        self._stream.write_batch(batch)
+
+    def close(self) -> None:
+        """Say that nothing more is to come."""
+        self._stream.close()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        with pa.ipc.open_stream(pa.PythonFile(_At(self), mode="r")) as stream:
+            yield from stream
+
+
+def _free_disk() -> int:
+    return shutil.disk_usage(tempfile.gettempdir()).free
 
 
 class _At(io.RawIOBase):
@@ -87,23 +115,24 @@ class _At(io.RawIOBase):
         return data
 
 
-def parsed(part: TextPart) -> tuple[list[Guess], ParsedPart] | None:
+def parsed(part: TextPart, *, keep: bool = False) -> tuple[list[Guess], ParsedPart] | None:
     """Read a file by a guess, and look at every cell; None where the guess was wrong.
 
-    Nothing is kept of a file that the disk for temporary files has no room for.
+    What was read is kept in memory, or on disk: nothing of a file that it has no room for.
     """
     try:
-        if shutil.disk_usage(tempfile.gettempdir()).free < 2 * size_of(part.name):
+        if not keep and _free_disk() < 2 * size_of(part.name):
             return None
         first = next(replace(part, block=_FIRST).batches(part.header), None)
         if first is None:
             return None
         types = dict(zip(part.header, map(_type, first.columns), strict=True))
-        spill = SpillFile()
-        found = _written(replace(part, types=types), spill.file)
+        schema = pa.schema(list(types.items()))
+        store: list[pa.RecordBatch] | SpillFile = [] if keep else SpillFile(schema)
+        found = _stored(replace(part, types=types), store)
     except (ValueError, OSError):
         return None  # read as text, it is said what is wrong, if anything is
-    return found, ParsedPart(part.name, spill, types, {})
+    return found, ParsedPart(part, store, types, {})
 
 
 def _type(values: pa.Array) -> pa.DataType:
@@ -114,20 +143,17 @@ def _type(values: pa.Array) -> pa.DataType:
     return _WORDS if few else pa.string()
 
 
-def _written(part: TextPart, file: IO[bytes]) -> list[Guess]:
-    """Write all rows as they are read; add what each column can still be."""
+def _stored(part: TextPart, store: list[pa.RecordBatch] | SpillFile) -> list[Guess]:
+    """Store all rows as they are read; add what each column can still be."""
     found = [Guess() for _ in part.header]
-    room = shutil.disk_usage(tempfile.gettempdir()).free // 2
-    schema = pa.schema([pa.field(name, part.types[name]) for name in part.header])
-    with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as stream:
-        for batch in _larger(part.batches(part.header)):
-            if file.tell() > room:
-                raise OSError("what a file unpacks to has no room on the disk")
-            stream.write_batch(batch)
-            found = [
-                before + _guess(column, before)
-                for before, column in zip(found, batch.columns, strict=True)
-            ]
+    for batch in _larger(part.batches(part.header)):
+        store.append(batch)
+        found = [
+            before + _guess(column, before)
+            for before, column in zip(found, batch.columns, strict=True)
+        ]
+    if isinstance(store, SpillFile):
+        store.close()
     return found
 
 

@@ -1,13 +1,28 @@
-"""Which files a path, a folder, a pattern or an address stands for, and how to open one."""
+"""Which files a path, a folder, a pattern or an address stands for, and how to open one.
+
+Files that are packed may unpack to more than they seem: how much is looked at, not believed.
+"""
 
 from __future__ import annotations
 
 import glob
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+Open = Callable[[], BinaryIO]
+
+LONGEST = 1 << 26  # bytes of a line: what is longer is no row of a table
+_BLOCK = 1 << 20
+_RATIO = 1032  # bytes that one byte of a gzip file can stand for, at most
+_PACKED = b"\x1f\x8b"
 _KINDS = (".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".jsonl", ".ndjson", ".gz")
 _MARKS = "*?["
 _SAFE = (2026, 9)  # versions of fsspec before it run commands that an address may hold
@@ -125,3 +140,105 @@ def _fsspec() -> Any:
             f"pip install 'fsspec>={_SAFE[0]}.{_SAFE[1]}'"
         )
     return fsspec
+
+
+def open_text(path: str) -> BinaryIO:
+    """Open a file near or far; what is gzipped is unpacked on the way."""
+    source = io.BufferedReader(_Raw(opened(path)), 1 << 16)
+    if source.peek(2)[:2] == _PACKED:
+        return gzip.open(source, "rb")  # type: ignore[return-value]
+    return source
+
+
+def open_native(opened: Open) -> Any:
+    """Open a file for Arrow's parser: without Python between them where that is possible."""
+    stream = opened()
+    if isinstance(stream, io.BytesIO):
+        return pa.BufferReader(stream.getbuffer())
+    raw = getattr(stream, "raw", None)
+    if isinstance(raw, _Raw) and isinstance(raw.source, pa.OSFile):
+        source, raw.source = raw.source, io.BytesIO()  # which closes with the stream, in its place
+        source.seek(0)
+        return source
+    return stream
+
+
+def in_memory(opened: Open, name: str) -> Open:
+    """Unpack and recode a file once; one that Arrow reads by itself stays where it is.
+
+    Arrow's threads may outlive the interpreter, and a Python file that they hold then brings the
+    process down.
+    """
+    with opened() as stream:
+        if isinstance(open_native(opened), pa.NativeFile):
+            return opened
+        return partial(io.BytesIO, read_whole(stream, name))
+
+
+class _Raw(io.RawIOBase):
+    """An Arrow file as Python's own kind, which iterates over lines and closes what it wraps."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.source.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self.source.close()
+        super().close()
+
+
+def free_memory() -> int:
+    """Bytes of memory that nobody uses now (4 GiB, where that is not told)."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return 4 << 30
+
+
+def unpacked_size(path: str | Path, most: int) -> int:
+    """Bytes of a file here, unpacked; counted no further than ``most``."""
+    size = os.stat(path).st_size
+    if size > most or size * _RATIO <= most or not os.path.isfile(path):
+        return size
+    with open(path, "rb") as stream:
+        if stream.read(2) != _PACKED:
+            return size
+    size = 0
+    try:
+        with gzip.open(path, "rb") as unpacking:
+            while size <= most and (block := unpacking.read(_BLOCK)):
+                size += len(block)
+    except (OSError, EOFError, zlib.error):
+        pass  # whoever reads it says that it is damaged
+    return size
+
+
+def read_whole(stream: BinaryIO, name: str) -> bytes:
+    """Read all of a stream, unless that would fill the memory."""
+    blocks, most = [], free_memory() // 2
+    while block := stream.read(1 << 24):
+        blocks.append(block)
+        most -= len(block)
+        if most < 0:
+            raise ValueError(
+                f"{name}: the file unpacks to more than fits in memory: audit it with --memory, or "
+                "a part of it"
+            )
+    return b"".join(blocks)
+
+
+def bounded_lines(stream: Any, name: str) -> Iterator[bytes]:
+    """Yield the lines of a stream; refuse one that no table has."""
+    while line := stream.readline(LONGEST + 1):
+        if len(line) > LONGEST:
+            raise ValueError(
+                f"{name}: a line is longer than {LONGEST >> 20} MB: this is no table of rows"
+            )
+        yield line

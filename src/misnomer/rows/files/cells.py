@@ -1,4 +1,6 @@
-"""What the columns of a text file are, settled by a first pass that adds up over its parts.
+"""What the cells of a text file are: numbers, dates, texts, or texts that were made harmless.
+
+What a column is, is settled by a first pass that adds up over its parts.
 
 A column is of the first kind in the order int, float, float with a comma, date, time that every
 cell can be read as. "Every" is an "and", so the kinds that remain possible can be found batch by
@@ -8,7 +10,10 @@ the other cells are numbers or dates.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +24,10 @@ from misnomer.rows.columns.plain import MISSING
 _MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all
 _NOTHING = pa.scalar(None, pa.string())
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_OURS = {"row", "given_label", "suggested_label", "error_probability"}  # of an issues.csv
 
 TYPES = {
     "int": pa.int64(),
@@ -203,3 +212,49 @@ def _without_blanks(values: pa.DictionaryArray, missing: tuple[str, ...]) -> pa.
     place = pc.fill_null(values.indices, -1).to_numpy(zero_copy_only=False)
     gone = (place < 0) | blank[place]
     return pa.DictionaryArray.from_arrays(pa.array(place, mask=gone), known)
+
+
+def harmless(cell: Any) -> Any:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-5.2"), harmless("- see note"), harmless("fine")
+    ("'=1+1", '-5.2', "'- see note", 'fine')
+    """
+    return "'" + cell if isinstance(cell, str) and _is_formula(cell) else cell
+
+
+def restored(cell: Any) -> Any:
+    """Take the apostrophe of `harmless` away.
+
+    Examples
+    --------
+    >>> [restored(harmless(cell)) for cell in ("=1", "'=1", "'fine'", "-5")]
+    ['=1', "'=1", "'fine'", '-5']
+    """
+    escaped = isinstance(cell, str) and cell.startswith("'") and _is_formula(cell)
+    return cell[1:] if escaped else cell
+
+
+def _is_formula(cell: str) -> bool:
+    """Tell a formula, behind apostrophes or not: those of the cell itself must come back, too."""
+    core = cell.lstrip("'")
+    return core.startswith(_FORMULA) and not _NEGATIVE.fullmatch(core)
+
+
+def is_ours(names: Sequence[str]) -> bool:
+    """Tell by the header a file that was written for a spreadsheet, whose escapes are read back."""
+    return {*names} >= _OURS
+
+
+def restored_cells(values: Any) -> Any:
+    """Read the escapes of a column back; one without any is handed back as it is."""
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if not pa.types.is_string(kind):
+        return values
+    plain = values.cast(pa.string())
+    if not pc.any(pc.starts_with(plain, "'")).as_py():
+        return values
+    cells = pa.array([restored(cell) for cell in plain.to_pylist()], pa.string())
+    return cells.cast(values.type) if pa.types.is_dictionary(values.type) else cells
