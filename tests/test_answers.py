@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from misnomer.answers import from_groups, from_long, from_table
+from misnomer.answers import absent, from_groups, from_long, from_table
 
 TABLE = [["cat", None, "dog"], [None, None, None], ["cat", "cat", None]]
 
@@ -71,3 +71,9 @@ def test_a_group_is_an_annotator_of_its_rows():
 def test_bad_answers_are_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_a_date_that_is_none_is_missing():
+    days = np.array(["2026-01-01", "NaT"], "datetime64[D]")
+    assert absent(days).tolist() == absent(days.astype(object)).tolist() == [False, True]
+    assert absent(days - days[0]).tolist() == [False, True]

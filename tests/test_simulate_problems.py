@@ -133,7 +133,7 @@ class TestBinaryTarget:
             call()
 
     def test_a_search_in_vain_ends(self, monkeypatch):
-        monkeypatch.setattr("misnomer.simulate.targets._MOST_SEEDS", 20)
+        monkeypatch.setattr("misnomer.simulate.targets.MAX_SEEDS", 20)
         with pytest.raises(
             ValueError, match=r"None of 20 .* accuracy of 0\.7 and an F value of 0\.2"
         ):

@@ -254,7 +254,7 @@ def _labels(values: NDArray[Any], row: Any, labels: Any) -> tuple[NDArray[Any], 
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which values are missing: None, NaN, NA or an empty string.
+    """Tell which values are missing: None, NaN, NaT, NA or an empty string.
 
     Examples
     --------
@@ -266,6 +266,8 @@ def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnan(values)
     if values.dtype.kind in "US":
         return np.char.str_len(values) == 0
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
     if values.dtype.kind != "O":
         return np.zeros(values.shape, bool)
     return np.array([_is_gap(value) for value in values.ravel()], bool).reshape(values.shape)

@@ -79,18 +79,6 @@ class Estimate:
         """
         return Estimate(1 - self.value, 1 - self.high, 1 - self.low, self.confidence)
 
-    def reaching(self, variance: float) -> Estimate:
-        """Return the estimate with ends at least as far away as that variance of the value asks.
-
-        Examples
-        --------
-        >>> print(Estimate(0.25, 0.25, 0.5).reaching(0.01))
-        0.250 (90% interval 0.086 to 0.500)
-        """
-        away = normal_quantile(self.confidence) * math.sqrt(variance)
-        low, high = min(self.low, self.value - away), max(self.high, self.value + away)
-        return Estimate(self.value, low, high, self.confidence)
-
 
 def normal_quantile(confidence: float) -> float:
     """Return z with P(-z < N(0, 1) < z) = confidence.

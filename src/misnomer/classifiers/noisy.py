@@ -25,7 +25,7 @@ from misnomer.table import Batch
 Array = NDArray[np.float64]
 
 #: The learners that have a name; naive Bayes is always asked.
-NAMED = ("naive_bayes", "logistic", "trees")
+LEARNER_NAMES = ("naive_bayes", "logistic", "trees")
 
 
 class NoisyLabelClassifier(NoisyLabelEstimator):
@@ -214,8 +214,8 @@ def named_learners(learners: Any) -> list[Any]:
     if isinstance(learners, str) or not isinstance(learners, Iterable):
         raise ValueError(f'learners is "auto" or a list of learners, not {learners!r}')
     for one in (asked := list(learners)):
-        if isinstance(one, str) and one not in NAMED:
-            known = ", ".join(f'"{name}"' for name in NAMED)
+        if isinstance(one, str) and one not in LEARNER_NAMES:
+            known = ", ".join(f'"{name}"' for name in LEARNER_NAMES)
             raise ValueError(f"there is no learner {one!r}; there are {known}")
     return asked
 

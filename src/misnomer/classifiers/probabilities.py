@@ -14,7 +14,8 @@ from misnomer.rows.frames import is_frame
 Array = NDArray[np.float64]
 
 SUM_TOLERANCE = 0.01  # how far rounded probabilities of a row may be from one in all
-FEWEST_LABELS, MOST_DISAGREEING = 50, 0.005  # labels, and the share that an honest model misses
+MIN_LABELS_TO_JUDGE = 50  # from which on repeated labels are no chance
+MAX_DISAGREEING_SHARE = 0.005  # of labels: an honest model misses more
 
 
 def read_probabilities(given: Any, n: int) -> Any:
@@ -138,10 +139,10 @@ def seen_rows(share: Array, label: NDArray[Any]) -> str | None:
     the probabilities put the given label first in 100.0
     """
     at = np.flatnonzero(label >= 0)
-    if len(at) < FEWEST_LABELS:
+    if len(at) < MIN_LABELS_TO_JUDGE:
         return None
     first = float((share[at].argmax(axis=1) == label[at]).mean())
-    if first < 1.0 - MOST_DISAGREEING:
+    if first < 1.0 - MAX_DISAGREEING_SHARE:
         return None
     return (
         f"the probabilities put the given label first in {first:.1%} of the rows: either hardly a "

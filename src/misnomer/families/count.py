@@ -12,7 +12,7 @@ from misnomer import kernels
 from misnomer.families.family import Array
 from misnomer.kernels.blocks import Words
 
-_DRAWN_LENGTH = 20  # words of a drawn document, in the mean: the model leaves lengths open
+MEAN_DRAWN_LENGTH = 20  # words of a drawn document, in the mean: the model leaves lengths open
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Count:
         return float(np.sum(virtual * weights))
 
     def draw(self, weights: Array, z: NDArray[np.intp], rng: np.random.Generator) -> Words:
-        lengths = rng.poisson(_DRAWN_LENGTH, len(z))
+        lengths = rng.poisson(MEAN_DRAWN_LENGTH, len(z))
         p = np.exp(weights)
         p /= p.sum(axis=1, keepdims=True)
         counts = [rng.multinomial(m, p[k]) for m, k in zip(lengths, z, strict=True)]

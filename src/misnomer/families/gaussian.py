@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from misnomer.families.family import Array
 from misnomer.kernels.blocks import Reals
 
-_SMALLEST = 1e-300  # a variance of exactly zero has no density
+MIN_VARIANCE = 1e-300  # a variance of exactly zero has no density
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Gaussian:
         seen = mass + m
         v = (squares + about_mean) / np.where(seen > 0, seen, 1.0) + extra
         silent = seen <= 0  # no row and no virtual row: no evidence
-        v = np.maximum(np.where(silent, 1.0, v), _SMALLEST)
+        v = np.maximum(np.where(silent, 1.0, v), MIN_VARIANCE)
         parts = [-0.5 * (np.log(2 * np.pi * v) + mean**2 / v), mean / v, -0.5 / v]
         return np.concatenate([np.where(silent, 0.0, part) for part in parts], axis=1)
 

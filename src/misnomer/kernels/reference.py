@@ -26,7 +26,7 @@ Labels = NDArray[np.int32]
 #: Stands for log 0: its exponential is exactly zero, yet sums and products of it stay finite.
 LOG_ZERO = -1e6
 
-_CHUNK = 1 << 14  # rows whose statistics are spelled out at a time
+CHUNK_ROWS = 1 << 14  # rows whose statistics are spelled out at a time
 
 
 def statistic(block: Block) -> Array | sparse.csr_array:
@@ -75,7 +75,7 @@ def _powers(block: Reals) -> Array:
 
 
 def _pieces(blocks: Sequence[Block], n: int) -> list[slice]:
-    return [slice(a, min(a + _CHUNK, n)) for a in range(0, n, _CHUNK)]
+    return [slice(a, min(a + CHUNK_ROWS, n)) for a in range(0, n, CHUNK_ROWS)]
 
 
 def _spans(blocks: Sequence[Block]) -> list[slice]:

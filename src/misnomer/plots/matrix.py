@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
 # Beyond so many classes numbers and names no longer fit a cell.
-_MOST_NUMBERS, _MOST_NAMES = 12, 40
+MAX_CELLS_WRITTEN, MAX_NAMES_WRITTEN = 12, 40
 
 
 class NoiseMatrixDisplay:
@@ -110,7 +110,7 @@ class NoiseMatrixDisplay:
         right = np.array([[given == true for true in self.classes] for given in self.labels])
         cells = tint(self.matrix, right)
         self.im_ = ax.imshow(cells, aspect="auto", interpolation="nearest")
-        few = max(self.matrix.shape) <= _MOST_NUMBERS
+        few = max(self.matrix.shape) <= MAX_CELLS_WRITTEN
         self.text_ = self._numbers(ax, cells[:, :, 3]) if few else None
         self._name(ax)
         given = self.direction == "given"
@@ -124,7 +124,7 @@ class NoiseMatrixDisplay:
 
     def _name(self, ax: Axes) -> None:
         L, K = self.matrix.shape
-        if max(L, K) > _MOST_NAMES:
+        if max(L, K) > MAX_NAMES_WRITTEN:
             return
         longest = max(map(len, self.classes))
         ax.set_xticks(range(K), [plain(name) for name in self.classes])

@@ -8,24 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Labels", "as_labels", "decode_labels", "encode_labels", "is_missing"]
+from misnomer.answers import absent
+
+__all__ = ["Labels", "as_labels", "decode_labels", "encode_labels"]
 
 Labels = Iterable[Any]
-
-
-def is_missing(label: object) -> bool:
-    """Tell whether a label is absent: None, NaN, NaT, NA or the empty string.
-
-    Examples
-    --------
-    >>> [is_missing(x) for x in (None, float("nan"), "", 0, False, "no")]
-    [True, True, True, False, False, False]
-    """
-    if label is None or (isinstance(label, str) and not label):
-        return True
-    # NaN and NaT differ from themselves, and pandas' NA answers neither yes nor no.
-    same: object = label == label
-    return not (isinstance(same, bool | np.bool_) and bool(same))
 
 
 def encode_labels(
@@ -40,7 +27,7 @@ def encode_labels(
     """
     labels = as_labels(y)
     plain = labels.tolist()
-    missing = [is_missing(label) for label in plain]
+    missing = absent(labels).tolist()
     present = [label for label, gone in zip(plain, missing, strict=True) if not gone]
     names = _sorted_classes(present) if classes is None else _checked_classes(classes)
     position: dict[Hashable, int] = {name: k for k, name in enumerate(names)}
@@ -90,8 +77,9 @@ def _sorted_classes(present: list[Any]) -> list[Any]:
 
 
 def _checked_classes(classes: Sequence[Any]) -> list[Any]:
-    names: list[Any] = as_labels(classes).tolist()
-    if any(is_missing(name) for name in names):
+    listed = as_labels(classes)
+    names: list[Any] = listed.tolist()
+    if absent(listed).any():
         raise ValueError("classes= holds a missing label: name only the classes themselves.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -11,8 +11,8 @@ from misnomer.simulate.matrices import RandomState
 
 __all__ = ["BinaryTarget", "all_cells", "draw_binary_target", "matched_target"]
 
-_MOST_COLUMNS = 16
-_MOST_SEEDS = 10_000
+MAX_COLUMNS = 16
+MAX_SEEDS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,8 +181,8 @@ def all_cells(d: int) -> NDArray[np.uint8]:
     >>> all_cells(2).tolist()
     [[0, 0], [0, 1], [1, 0], [1, 1]]
     """
-    if not 0 <= d <= _MOST_COLUMNS:
-        raise ValueError(f"{d} columns cannot be enumerated: at most {_MOST_COLUMNS} can.")
+    if not 0 <= d <= MAX_COLUMNS:
+        raise ValueError(f"{d} columns cannot be enumerated: at most {MAX_COLUMNS} can.")
     return (np.arange(2**d)[:, None] >> np.arange(d)[::-1] & 1).astype(np.uint8)
 
 
@@ -234,7 +234,7 @@ def matched_target(
         raise ValueError(
             f"bayes_accuracy is {bayes_accuracy:g}: with two classes it is between 0.5 and 1."
         )
-    for seed in range(first_seed, first_seed + _MOST_SEEDS):
+    for seed in range(first_seed, first_seed + MAX_SEEDS):
         target = draw_binary_target(d, seed)
         if abs(target.bayes_accuracy() - bayes_accuracy) > tolerance:
             continue
@@ -244,7 +244,7 @@ def matched_target(
         ):
             return target
     raise ValueError(
-        f"None of {_MOST_SEEDS} targets has a Bayes accuracy of {bayes_accuracy:g}"
+        f"None of {MAX_SEEDS} targets has a Bayes accuracy of {bayes_accuracy:g}"
         + ("" if f_value is None else f" and an F value of {f_value:g}")
         + f" within {tolerance:g}: ask for another or widen the tolerance."
     )

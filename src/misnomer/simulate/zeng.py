@@ -13,7 +13,7 @@ from misnomer.simulate.matrices import RandomState, random_noise
 __all__ = ["ZengDraw", "draw_zeng"]
 
 # A flag that is always or never set would give a class an infinite log-probability.
-_RAREST = 0.001
+MIN_CLASS_SHARE = 0.001
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def draw_zeng(
     noise_matrix = random_noise(n_classes, diagonal, random_state=rng)
     shift = rng.uniform(0, 0.1, size=(n_classes, 1))
     probabilities = np.clip(
-        shift + rng.normal(0.65, 0.06, size=(n_classes, d)), _RAREST, 1 - _RAREST
+        shift + rng.normal(0.65, 0.06, size=(n_classes, d)), MIN_CLASS_SHARE, 1 - MIN_CLASS_SHARE
     )
     true = rng.integers(n_classes, size=n)
     X = (rng.random((n, d)) < probabilities[true]).astype(np.uint8)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Function = Callable[[Array], tuple[float, Array]]
 
-_MEMORY = 8  # pairs of steps and changes of the gradient
-_TRIES = 20  # of a line search
-_FALL, _SLOPE = 1e-4, 0.9  # Wolfe's conditions
+STEPS_REMEMBERED = 8  # pairs of steps and changes of the gradient
+MAX_LINE_SEARCH = 20  # of a line search
+WOLFE_DECREASE, WOLFE_SLOPE = 1e-4, 0.9  # Wolfe's conditions
 
 
 def minimise(
@@ -83,14 +83,14 @@ def _search(
     length = min(1.0, 1.0 / float(np.abs(gradient).sum())) if fresh else 1.0
     short, long = 0.0, np.inf
     best: Any = None
-    for _ in range(_TRIES):
+    for _ in range(MAX_LINE_SEARCH):
         ahead = x + length * way
         lower, turned = function(ahead)
-        if not np.isfinite(lower) or lower > value + _FALL * length * descent:
+        if not np.isfinite(lower) or lower > value + WOLFE_DECREASE * length * descent:
             long = length
         else:
             best = (ahead, lower, turned)
-            if turned @ way >= _SLOPE * descent:
+            if turned @ way >= WOLFE_SLOPE * descent:
                 return ahead, lower, turned
             short = length
         length = 0.5 * (short + long) if np.isfinite(long) else 2.0 * length
@@ -101,4 +101,4 @@ def _remember(pairs: list[tuple[Array, Array, float]], step: Array, change: Arra
     bent = float(step @ change)
     if bent > 1e-10 * float(change @ change):
         pairs.append((step, change, 1.0 / bent))
-        del pairs[:-_MEMORY]
+        del pairs[:-STEPS_REMEMBERED]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-LEAST_DIRICHLET = 1e-9  # tested down to here; all digits are kept
+MIN_DIRICHLET = 1e-9  # tested down to here; all digits are kept
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,6 @@ def checked_dirichlet(dirichlet: ArrayLike, n_symbols: int) -> Array:
             f"dirichlet must be one number or one per symbol ({n_symbols}), "
             f"not shape {values.shape}."
         )
-    if not np.all((values >= LEAST_DIRICHLET) & np.isfinite(values)):
-        raise ValueError(f"dirichlet must be finite and at least {LEAST_DIRICHLET}.")
+    if not np.all((values >= MIN_DIRICHLET) & np.isfinite(values)):
+        raise ValueError(f"dirichlet must be finite and at least {MIN_DIRICHLET}.")
     return np.broadcast_to(values, (n_symbols,)).astype(np.float64)

@@ -16,8 +16,8 @@ from misnomer.solvers.exact.partitions import Pair, Partitions, partitions, symb
 
 Observed = tuple[tuple[int, int, int], ...]  # rows given 0, rows given 1, and times in the test
 
-SAME = 1e-12  # errors this close are equal but for rounding
-_TIE = 1e-9  # relative; exact ties are common, and rounding must not decide them
+MAX_ROUNDING = 1e-12  # errors this close are equal but for rounding
+TIE_TOLERANCE = 1e-9  # relative; exact ties are common, and rounding must not decide them
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class ErrorCurve:
     @property
     def best(self) -> int:
         """The number of symbols with the smallest error, the first one if tied."""
-        return int(self.symbols[np.argmax(self.error <= self.error.min() + SAME)])
+        return int(self.symbols[np.argmax(self.error <= self.error.min() + MAX_ROUNDING)])
 
 
 def probability_of_error(
@@ -133,7 +133,7 @@ def error_curve(
     for observed, rest in all_observed(sizes, n_test, int(symbols.max())):
         joint = truth.joint(observed, rest, tables[rest])
         seen = joint if believed is tables else belief.joint(observed, rest, believed[rest])
-        one = prior[1] * seen[1] > prior[0] * seen[0] * (1.0 + _TIE)
+        one = prior[1] * seen[1] > prior[0] * seen[0] * (1.0 + TIE_TOLERANCE)
         error += np.where(one, prior[0] * joint[0], prior[1] * joint[1]).sum(axis=0)
         mass += joint.sum(axis=1)
     return ErrorCurve(symbols, error, mass)

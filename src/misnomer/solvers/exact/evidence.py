@@ -12,7 +12,8 @@ where n0 and n1 count the rows of each class, those of the test in class t, A is
 Dirichlet parameters, and W_i is :func:`log_symbol_weight`.
 
 All numbers are positive, so direct convolution keeps its relative accuracy (an FFT would not);
-every result is scaled to a largest value of one and cut below ``FLOOR``: nothing is denormal.
+every result is scaled to a largest value of one and cut below ``MIN_KEPT_WEIGHT``: nothing is
+denormal.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from misnomer.solvers.exact.counts import Counts, LabeledCounts, checked_counts
 Array = NDArray[np.float64]
 
 
-_LEAST_SHARE = -138.0  # log of 1e-60: the cut tails (1e-140) then cannot be seen in any digit
+MIN_LOG_SHARE = -138.0  # log of 1e-60: the cut tails (1e-140) then cannot be seen in any digit
 
 
 @lru_cache(maxsize=1024)
@@ -216,7 +217,7 @@ def _log_total(tree: Node, ending: Mass) -> float:
     """Return the log of the sum of product times ending, once sure that no cut tail can matter."""
     total = inner(ending, tree.mass)
     share = total - ending.log_scale - tree.mass.log_scale - np.log(tree.mass.values.sum())
-    if not share > _LEAST_SHARE:
+    if not share > MIN_LOG_SHARE:
         raise ValueError("The evidence underflows: use a larger dirichlet.")
     return total
 
@@ -232,7 +233,7 @@ def _with_one_more(training: LabeledCounts, symbol: int, factor: Mass, truth: in
     )
 
 
-FLOOR = 1e-140  # the product of two kept values is still a normal number
+MIN_KEPT_WEIGHT = 1e-140  # the product of two kept values is still a normal number
 
 
 @dataclass(frozen=True)
@@ -303,7 +304,7 @@ def pull_back(message: Mass, through: Mass, onto: Mass) -> Mass:
     peak = float(values.max())
     if peak <= 0.0:
         raise ArithmeticError("The weights of a factor and its message do not overlap.")
-    values = np.where(values >= FLOOR * peak, values / peak, 0.0)
+    values = np.where(values >= MIN_KEPT_WEIGHT * peak, values / peak, 0.0)
     return Mass(onto.first, values, message.log_scale + through.log_scale + float(np.log(peak)))
 
 
@@ -359,7 +360,7 @@ def leaf_messages(node: Node, message: Mass) -> list[Mass]:
 
 def _trimmed(first: int, values: Array, log_scale: float) -> Mass:
     peak = float(values.max())
-    kept = np.flatnonzero(values >= FLOOR * peak)
+    kept = np.flatnonzero(values >= MIN_KEPT_WEIGHT * peak)
     low, high = int(kept[0]), int(kept[-1]) + 1
     return Mass(first + low, values[low:high] / peak, float(log_scale + np.log(peak)))
 

@@ -16,8 +16,8 @@ from scipy.special import gammaln
 from misnomer.solvers.exact.counts import Array
 from misnomer.solvers.exact.evidence import log_symbol_weight
 
-LARGEST = 20_000_000  # numbers held at once: 160 MB
-_MOST_PAIRS = 441  # kinds of symbol, (n0 + 1)(n1 + 1): twenty rows per class
+MAX_NUMBERS_HELD = 20_000_000  # numbers held at once: 160 MB
+MAX_SYMBOL_KINDS = 441  # kinds of symbol, (n0 + 1)(n1 + 1): twenty rows per class
 
 Pair = tuple[int, int]
 
@@ -106,11 +106,11 @@ def _checked_room(sizes: Pair, most_parts: int) -> NDArray[np.int64]:
         f"N = {sizes} with {most_parts + 1} symbols is too large for exact enumeration: "
         "use smaller N or M, or own_counts_error."
     )
-    if (sizes[0] + 1) * (sizes[1] + 1) > _MOST_PAIRS:
+    if (sizes[0] + 1) * (sizes[1] + 1) > MAX_SYMBOL_KINDS:
         raise too_large
     room: NDArray[np.int64] = count_partitions(sizes, most_parts).sum(axis=2)
     widths = np.add.outer(np.arange(sizes[0] + 1), np.arange(sizes[1] + 1)) + 1
-    if np.sum(room * widths) > LARGEST:
+    if np.sum(room * widths) > MAX_NUMBERS_HELD:
         raise too_large
     return room
 

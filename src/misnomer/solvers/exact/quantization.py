@@ -16,13 +16,13 @@ import numpy as np
 from scipy.special import betainccinv, betaln, ndtr, roots_jacobi, roots_legendre, xlog1py, xlogy
 
 from misnomer.solvers.exact.counts import Array, alpha_pair, checked_dirichlet
-from misnomer.solvers.exact.error import SAME, checked_sizes, checked_symbols, error_curve
+from misnomer.solvers.exact.error import MAX_ROUNDING, checked_sizes, checked_symbols, error_curve
 from misnomer.solvers.exact.partitions import Pair
 
 Method = Literal["exact", "own-counts"]
 
-_MOST_ROWS = 126  # in both classes: 64 nodes integrate polynomials up to degree 127 without error
-_FINE_NODES = 400
+MAX_ROWS_INTEGRATED = 126  # in both classes: 64 nodes are exact up to degree 127
+FINE_NODES = 400
 
 
 def own_counts_error(
@@ -49,7 +49,7 @@ def own_counts_error(
     """
     symbols, sizes = int(checked_symbols([M])[0]), checked_sizes(N)
     c = float(checked_dirichlet(dirichlet, 1)[0])
-    error = _binomial_error if sum(sizes) <= _MOST_ROWS else _normal_error
+    error = _binomial_error if sum(sizes) <= MAX_ROWS_INTEGRATED else _normal_error
     return error(symbols, sizes, alpha_pair(alpha), c)
 
 
@@ -121,12 +121,12 @@ def _lowest(function: Callable[[int], float], low: int, high: int) -> int:
     """
     value = lru_cache(maxsize=None)(function)
     first, step = low, 1
-    while low + step < high and value(low + step) < value(low) - SAME:
+    while low + step < high and value(low + step) < value(low) - MAX_ROUNDING:
         low, step = low + step, step * 2
     low, high = max(first, low - step), min(high, low + step)
     while low < high:
         middle = (low + high) // 2
-        if value(middle) <= value(middle + 1) + SAME:
+        if value(middle) <= value(middle + 1) + MAX_ROUNDING:
             high = middle
         else:
             low = middle + 1
@@ -144,7 +144,7 @@ def _binomial_error(M: int, sizes: Pair, alpha: tuple[float, float], c: float) -
 
 def _normal_error(M: int, sizes: Pair, alpha: tuple[float, float], c: float) -> float:
     """Compare (c + a) / (A + n0) with (c + b) / (A + n1), a and b normal."""
-    nodes, weights = roots_legendre(_FINE_NODES)
+    nodes, weights = roots_legendre(FINE_NODES)
     t = 3.1 * (1.0 + nodes)  # P(p > x) = exp(-t^2): smooth in t for any c
     above = np.exp(-(t**2))
     p0, p1, weight = _both(betainccinv(c, (M - 1) * c, above), weights * t * above)
