@@ -8,7 +8,7 @@ from misnomer.rows.columns.costume import FORMS
 from misnomer.rows.columns.encode import LARGEST
 from misnomer.rows.read import SIGNED
 from misnomer.store import checks
-from misnomer.table import KINDS, Column
+from misnomer.table import DATE_FORMS, KINDS, Column
 
 
 def described(column: Column) -> dict[str, Any]:
@@ -57,6 +57,6 @@ def _column(said: dict[str, Any]) -> Column:
     if words and len(words) != width:
         raise checks.ContradictionError(f"column {name!r} has not one word per statistic")
     form = said.get("form", "")
-    if form not in ("", SIGNED, *FORMS) or (form == SIGNED and width % 2):
+    if form not in ("", SIGNED, *FORMS, *DATE_FORMS) or (form == SIGNED and width % 2):
         raise checks.ContradictionError(f"column {name!r} is written in no known form")
     return Column(name, kind, categories, center, width, tuple(words), form)

@@ -115,10 +115,11 @@ def test_numbers_and_dates_that_come_as_texts_later():
 
 
 @pytest.mark.parametrize("written", [lambda x: x, lambda x: x.strftime("%d.%m.%Y")])
-def test_evidence_shows_dates_as_dates(written):
+def test_evidence_shows_dates_as_dates(written, tmp_path):
     days = pd.to_datetime(["2023-10-13", "2024-03-01", "2024-05-17", "2022-01-31"] * 9)
     X = pd.DataFrame({"when": [written(day) for day in days]})
-    model = NoisyLabelNB(channel="identity").fit(X, ["a", "b", "b", "a"] * 9).model_
+    classifier = NoisyLabelNB(channel="identity").fit(X, ["a", "b", "b", "a"] * 9)
+    model = load_model(save_model(classifier, tmp_path / "model.safetensors")).model_
     batch = Batch(read_like(X, model.schema), np.zeros(36, np.int32))
     assert model.evidence(batch)[0].values == ("2023-10-13",)
 
