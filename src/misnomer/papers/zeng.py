@@ -17,7 +17,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from misnomer.channel import Channel
-from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.inputs import Naming
 from misnomer.papers.preset import Preset
 from misnomer.smoothing import Smoothing
@@ -91,7 +90,7 @@ class INB(Preset):
         self.dominant_ = dominant(fit.model.channel)
 
 
-class _Network(NoisyLabelNB):
+class _Network(Preset):
     """What both networks share: their parameters, and how these become a solver.
 
     A network without hidden layers is one linear form over the table's statistics: the same model
@@ -104,7 +103,6 @@ class _Network(NoisyLabelNB):
     whose channel depends on the row.
     """
 
-    smoothing = "auto"  # there are no virtual examples: the penalty does their work
     _steps: str
 
     def __init__(
@@ -136,11 +134,6 @@ class _Network(NoisyLabelNB):
     def solver(self) -> Any:
         """How the model is basis, as the parameters say now."""
         return Conditional(self.penalty, self._steps, tuple(self.hidden_layer_sizes))
-
-    @property
-    def partial_fit(self) -> Any:
-        """Hide what the base class offers: a network needs all rows at once."""
-        raise AttributeError("a network learns from all rows at once: call fit")
 
 
 class NLNN(_Network):
