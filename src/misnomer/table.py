@@ -155,6 +155,8 @@ class Batch:
     ``group`` numbers the groups that may err each in their own way, -1 for none, where there are.
     ``said`` holds the labels that were given to rows whose class is known by now, -1 for none; a
     row that is trusted without it was given the label of its class.
+    ``design`` holds the design weights of rows of known class, one over the chance by which each
+    was drawn; zero for those that were picked, and for all others.
     """
 
     blocks: tuple[Block, ...]
@@ -165,6 +167,7 @@ class Batch:
     said: Labels | None = None  # (n,)
     table: Any = None  # the rows as they came, where somebody's own classifier asks for them
     brought: Array | None = None  # (n, K) probabilities of the classes that somebody has brought
+    design: Array | None = None  # (n,)
 
     def __len__(self) -> int:
         return len(self.given)
@@ -180,7 +183,11 @@ class Batch:
         if self.table is not None:
             table = _safe_indexing(self.table, np.arange(len(self))[rows])
         brought = None if self.brought is None else self.brought[rows]
-        return Batch(blocks, given, weight, group=group, said=said, table=table, brought=brought)
+        design = None if self.design is None else self.design[rows]
+        return Batch(
+            blocks, given, weight, group=group, said=said, table=table, brought=brought,
+            design=design,
+        )  # fmt: skip
 
     def labels(self, n_labels: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Read the evidence codes: the given label and the known class of each row, -1 for none.

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from misnomer.checks import betting, design
 from misnomer.checks.recalibrate import recalibrated
 from misnomer.checks.result import Checks
-from misnomer.checks.sheet import Table, read_answers, read_sheet, sheet_columns
+from misnomer.checks.sheet import (
+    Table,
+    design_weights,
+    read_answers,
+    read_sheet,
+    sheet_columns,
+)
 from misnomer.estimate import Estimate
 from misnomer.verdict import Checked, Sensitivity, Verdict, conclude
 
@@ -89,17 +95,18 @@ def columns_of(checked: Any) -> dict[str, list[Any]]:
     return {name: column.to_pylist() for name, column in zip(names, columns, strict=True)}
 
 
-def known_labels(checked: Any, y: NDArray[Any]) -> NDArray[Any]:
-    """Line the answers up with the rows, (n,) of true labels; None where nothing is known.
+def known_labels(checked: Any, y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
+    """Line the answers up with the rows: true labels, None where unknown, and design weights.
 
+    The design weight of a row is one over its intensity where it was drawn, zero where it was not.
     An answer that no label spells so is left out: no learner could know such a class.
     """
     names = {str(name).strip().casefold(): name for name in y.tolist() if name is not None}
-    out = np.full(len(y), None, object)
-    for row, answer in read_answers(columns_of(checked)).items():
+    out, columns = np.full(len(y), None, object), columns_of(checked)
+    for row, answer in read_answers(columns).items():
         if 0 <= row < len(y):
             out[row] = names.get(str(answer).strip().casefold())
-    return out
+    return out, design_weights(columns, len(y))
 
 
 def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit:

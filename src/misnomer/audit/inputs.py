@@ -45,6 +45,8 @@ class Inputs:
         What was left out, and why.
     checked : (n,) array or None
         The true label of rows that a person has checked, None for the others.
+    design : (n,) array or None
+        Design weights of those that were drawn by chance, zero for all others.
     pred_probs : array, frame or None
         Probabilities of the labels that somebody brings; without a table ``features`` is None.
     """
@@ -56,6 +58,7 @@ class Inputs:
     shape: Shape
     notes: tuple[str, ...] = ()
     checked: NDArray[Any] | None = None
+    design: NDArray[np.float64] | None = None
     pred_probs: Any = None
 
 

@@ -153,6 +153,8 @@ def _rows(inputs: Inputs, classifier: NoisyLabelEstimator, groups: Any = None) -
     taken = signature(learn).parameters
     if inputs.checked is not None and "checked" in taken:
         known["checked"] = inputs.checked
+        if "design_weight" in taken:
+            known["design_weight"] = inputs.design
     if groups is not None:
         known["noise_groups"] = groups
     if inputs.pred_probs is not None:

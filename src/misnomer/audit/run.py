@@ -194,7 +194,8 @@ def audit(
         pred_probs=pred_probs,
     )  # fmt: skip
     if checked is not None:
-        inputs = replace(inputs, checked=known_labels(checked, inputs.y))
+        known, design = known_labels(checked, inputs.y)
+        inputs = replace(inputs, checked=known, design=design)
     texts = [text] if isinstance(text, str) else list(text)
     wanted = learn.with_texts(families, texts, inputs.features)
     fresh = learn.prepared(classifier, wanted, random_state, progress, learners)

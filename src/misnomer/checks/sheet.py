@@ -146,6 +146,23 @@ def read_answers(columns: Columns) -> dict[int, Any]:
     return out
 
 
+def design_weights(columns: Columns, total: int) -> Array:
+    """One over the intensity by which each of so many rows was drawn; zero for all others.
+
+    Examples
+    --------
+    >>> design_weights({"row": [2, 0], "turn": [1, None], "intensity": [0.25, None]}, 3).tolist()
+    [0.0, 0.0, 4.0]
+    """
+    out = np.zeros(total)
+    if "intensity" not in columns:
+        return out
+    for row, intensity in zip(columns["row"], columns["intensity"], strict=True):
+        if not _blank(intensity) and 0 <= _position(row) < total:
+            out[_position(row)] = 1.0 / float(intensity)
+    return out
+
+
 def read_sheet(columns: Columns, table: Table) -> Answers:
     """Understand a sheet: its answers and, where it carries one, its design.
 

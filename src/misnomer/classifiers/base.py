@@ -81,9 +81,10 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checked: Any = None,
         noise_groups: Any = None,
         pred_probs: Any = None,
+        design_weight: Any = None,
     ) -> Batch:
         """Fit, and hand out the rows in compact form."""
-        said = (sample_weight, trusted, checked, noise_groups, pred_probs)
+        said = (sample_weight, trusted, checked, noise_groups, pred_probs, design_weight)
         task, naming, groups = self._task(X, y, *said)
         with kernels.using(threads=self._threads()):
             fit = solve(self._solver(groups), task)
@@ -108,6 +109,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checked: Any,
         noise_groups: Any,
         pred_probs: Any = None,
+        design_weight: Any = None,
     ) -> tuple[Task, Any, int]:
         """Check and read what the user gave; the last number is that of the groups."""
         if X is None and pred_probs is None:
@@ -117,7 +119,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n = inputs.row_count(X, y)
         y = self._labels(y, n)
         trusted = inputs.checked_trusted(trusted, n)
-        beside = inputs.beside(checked, noise_groups, n, pred_probs)
+        beside = inputs.beside(checked, noise_groups, n, pred_probs, design_weight)
         weight, X, y, trusted, beside = inputs.kept_rows(weight, X, y, trusted, beside)
         n = n if weight is None else len(weight)
         naming = inputs.named(y, self.channel, n)

@@ -104,15 +104,19 @@ class Beside:
     checked: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     brought: Any = None
+    design: Array | None = None
 
     def take(self, rows: NDArray[np.intp]) -> Beside:
         """Keep some rows."""
         some = [None if one is None else one[rows] for one in (self.checked, self.groups)]
         brought = None if self.brought is None else _safe_indexing(self.brought, rows)
-        return Beside(some[0], some[1], brought)
+        design = None if self.design is None else self.design[rows]
+        return Beside(some[0], some[1], brought, design)
 
 
-def beside(checked: Any, noise_groups: Any, n: int, pred_probs: Any = None) -> Beside | None:
+def beside(
+    checked: Any, noise_groups: Any, n: int, pred_probs: Any = None, design_weight: Any = None
+) -> Beside | None:
     """Check what is known beside the labels: an entry for each row."""
     entries: list[NDArray[Any] | None] = []
     for name, given in (("checked", checked), ("noise_groups", noise_groups)):
@@ -123,7 +127,20 @@ def beside(checked: Any, noise_groups: Any, n: int, pred_probs: Any = None) -> B
     brought = None if pred_probs is None else read_probabilities(pred_probs, n)
     if brought is None and all(one is None for one in entries):
         return None
-    return Beside(entries[0], entries[1], brought)
+    return Beside(entries[0], entries[1], brought, _design(design_weight, n))
+
+
+def _design(design_weight: Any, n: int) -> Array | None:
+    """Check the design weights: a number of zero or more for each row."""
+    if design_weight is None:
+        return None
+    weights = np.asarray(design_weight, np.float64)
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            f"design_weight must have one number per row ({n}): one over the chance by which a "
+            "checked row was drawn, zero for all others"
+        )
+    return weights
 
 
 def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
@@ -135,7 +152,7 @@ def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
         true = np.array(codes, np.int32)
         label, _ = batch.labels(L)
         given = np.where(true >= 0, L + 1 + true, batch.given).astype(np.int32)
-        batch = replace(batch, given=given, said=label.astype(np.int32))
+        batch = replace(batch, given=given, said=label.astype(np.int32), design=known.design)
     if known.brought is not None:
         share = lined_up(known.brought, naming.classes)
         batch = replace(batch, brought=share)

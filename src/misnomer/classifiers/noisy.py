@@ -111,6 +111,7 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         checked: Any = None,
         noise_groups: Any = None,
         pred_probs: Any = None,
+        design_weight: Any = None,
     ) -> Self:
         """Learn from rows and their given labels.
 
@@ -127,13 +128,18 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
             Probabilities of the labels by a model of yours, each row scored without its own label;
             the columns of a frame are the classes, those of an array their sorted order. With them
             X may be None, and new rows need new ones.
+        design_weight : array (n,), optional
+            One over the chance by which a checked row was drawn (``1 / inclusion`` of
+            `Audit.draw_checks`), zero for rows that were picked for what they look like, and for
+            all others. Rows drawn by chance also tell how far labels are to be believed.
 
         Returns
         -------
         self : NoisyLabelClassifier
             The fitted classifier.
         """
-        self._learn(X, y, sample_weight, trusted, checked, noise_groups, pred_probs)
+        said = (sample_weight, trusted, checked, noise_groups, pred_probs, design_weight)
+        self._learn(X, y, *said)
         return self
 
     def _solver(self, groups: int = 0) -> Any:

@@ -1,6 +1,7 @@
 """One answer: the explanations averaged, leaning on naive Bayes, and every number from it.
 
-Explanations are averaged by their posterior weight, logits and channels alike, so that the answer
+Explanations are averaged by their posterior weight, or by how well they foretell the rows that were
+drawn by chance and checked, where there are some; logits and channels alike, so that the answer
 is again one head behind one channel. What is not proven does not displace naive Bayes: its part is
 Phi(1 - z), z the gain in log likelihood of left-out labels in standard errors. Doubts, suggestions,
 the rate, the matrix and the class shares are then those of one posterior: the rate is the mean
@@ -82,7 +83,7 @@ class Answer:
 def average(explanations: Sequence[Explanation], *, leans: bool = True) -> Answer:
     """Average explanations, and lean on naive Bayes as far as it is not refuted."""
     rows = explanations[0].problem.rows
-    cost = np.array([one.cost for one in explanations])
+    cost = np.array([one.cost if one.surprise is None else one.surprise for one in explanations])
     weights = np.exp(-(cost - cost.min()))
     weights /= weights.sum()
     pairs = list(zip(weights, explanations, strict=True))
@@ -90,7 +91,7 @@ def average(explanations: Sequence[Explanation], *, leans: bool = True) -> Answe
     channel = sum(weight * one.point.channel for weight, one in pairs)
     plain = sum(weight * one.problem.scored[1].scores for weight, one in pairs)
     part, factor = 0.0, 0.0
-    if leans:
+    if leans and explanations[0].surprise is None:
         part, factor = _lean(rows, np.asarray(logits), np.asarray(channel), explanations[0], plain)
     logits = (1.0 - part) * logits + part * factor * plain
     linear, others = _gathered(pairs, part, factor)

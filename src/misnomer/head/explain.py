@@ -15,6 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.head.checked import (
+    beside_labels,
+    checked_joint,
+    is_drawn,
+    label_worths,
+    sureness,
+    without_folds,
+)
 from misnomer.head.objective import (
     BELIEFS,
     Beliefs,
@@ -40,6 +48,7 @@ CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 FLAT_SLOPE = 1e-2
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
+LEAST_CHANCE = 1e-6  # of a checked class: one row cannot decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +67,8 @@ class Explanation:
         Negative log posterior, with what the belief in that rate costs.
     converged : bool
         Whether the search ended by itself.
+    surprise : float, optional
+        Negative log probability of the classes of checked rows, each by a head that did not know.
     """
 
     problem: Problem
@@ -65,6 +76,7 @@ class Explanation:
     typical: Typical
     cost: float
     converged: bool = True
+    surprise: float | None = None
 
     def factors(self) -> Array:
         """What each learner's scores are multiplied by, (J,)."""
@@ -159,9 +171,44 @@ class Search:
         told = replace(plain, chance=self._chance(best))
         fixed = distinct([one for who in self.once for one in who.cross_fit(rows, told)])
         if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
-            return [self._explained(problem, fixed, told.bases, [start]) for start in starts]
-        starts.append(Start(best.point.channel, best.typical))
-        return [self._explained(problem, fixed, told.bases, starts)]
+            found = [self._explained(problem, fixed, told.bases, [start]) for start in starts]
+        else:
+            starts.append(Start(best.point.channel, best.typical))
+            found = [self._explained(problem, fixed, told.bases, starts)]
+        if is_drawn(rows):
+            return self._with_checks(found, told)
+        return found
+
+    def _with_checks(self, found: list[Explanation], view: View) -> list[Explanation]:
+        """Explain the labels as worth less, too, and let the checked rows judge.
+
+        Beside the learners of the best explanation, those fitted through the channel that the
+        checked rows tell are asked.
+        """
+        best = min(found, key=lambda one: one.cost)
+        rows, joint = best.problem.rows, checked_joint(best.problem.rows)
+        start = Start(joint / np.maximum(joint.sum(axis=0), 1e-300), typical_rate(joint))
+        view = replace(view, channel=start.channel)
+        asked = (self.ground.behind, *self.through)
+        more = [one for who in asked for one in who.cross_fit(rows, view)]
+        scored, out = distinct([*best.problem.scored, *more]), [tempered(best)]
+        for worth in label_worths(rows):
+            problem = beside_labels(best.problem, best.point, scored, worth)
+            out.append(self.best_climb(problem, [start]))
+        return [replace(one, surprise=self._surprise(one)) for one in out]
+
+    def _surprise(self, one: Explanation) -> float:
+        """Foretell the classes of checked rows by heads that do not know them."""
+        total, vector = 0.0, one.problem.write(one.point.channel, one.point)
+        for problem, places in without_folds(one.problem):
+            if problem.label_worth == 1.0:  # labels have said it all but how sure they are
+                fresh = tempered(replace(one, problem=problem))
+            else:
+                fresh = self.climb(problem, vector, one.typical)
+            share = softmax(fresh.logits()[places])[0]
+            chance = share[np.arange(len(places)), one.problem.rows.known[places]]
+            total -= float(np.log(np.maximum(chance, LEAST_CHANCE)).sum())
+        return total
 
     def _starts(self, problem: Problem) -> list[Start]:
         """Choose where to begin: several rates; of probabilities, the channel they are sure of."""
@@ -248,6 +295,17 @@ class Search:
                 break
         cost = problem(vector, typical)[0] + belief_cost(typical, problem.size[1], self.beliefs)
         return Explanation(problem, point, typical, cost, converged)
+
+
+def tempered(one: Explanation) -> Explanation:
+    """Let the rows that were drawn and checked say how sure the head may be of itself."""
+    rows = one.problem.rows
+    assert rows.design is not None
+    at = np.flatnonzero(rows.design > 0)
+    factor = sureness(one.logits()[at], rows.known[at], rows.design[at])
+    return replace(
+        one, point=replace(one.point, log_temper=one.point.log_temper + float(np.log(factor)))
+    )
 
 
 def distinct(scored: list[Scored]) -> list[Scored]:

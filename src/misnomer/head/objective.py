@@ -7,6 +7,10 @@ shares, B the temper, a the shift. A row whose true class k somebody has told co
 ``q(k | x) C[y, k]``. Beliefs, in nats: log B about what naive Bayes claims for itself, tempered as
 dependent columns ask for; a about zero; w with no learner left out for sure; the columns of C about
 one error rate for all classes, spread evenly; class shares about those that naive Bayes predicts.
+
+Labels whose errors follow the columns agree with each other, and thousands of them would outvote
+fifty rows that somebody has checked. So a label may count for less than a row that was drawn by
+chance and checked (``label_worth``); how much less, the checked rows themselves decide.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ class Beliefs:
     ----------
     temper, temper_spread : float
         Of naive Bayes' scores: typical factor, and standard deviation of its logarithm.
-    share_count : float
+    share_count : float or (J,) array
         Dirichlet count of each learner's share w.
     shift_spread : float
         Standard deviation of the shift a, in units of the scores.
@@ -50,7 +54,7 @@ class Beliefs:
 
     temper: float = 0.4
     temper_spread: float = 0.5
-    share_count: float = 0.1
+    share_count: float | Array = 0.1
     shift_spread: float = 2.0
     anchor_rows: float = 30.0
     rate_count: float = 8.0
@@ -120,6 +124,10 @@ class Problem:
     shown : float
         The temper by which naive Bayes explains the labels as they are: B is not believed to be
         many times that, however sure naive Bayes of many columns is of itself.
+    label_worth : float
+        What a row counts that nobody has drawn and checked.
+    mean_shift : float or (K,) array
+        What the shift is believed to be about.
     """
 
     rows: Rows
@@ -128,6 +136,8 @@ class Problem:
     own: int = 0
     beliefs: Beliefs = BELIEFS
     shown: float = np.inf
+    label_worth: float = 1.0
+    mean_shift: Array | float = 0.0
 
     @cached_property
     def units(self) -> Array:
@@ -172,7 +182,17 @@ class Problem:
         at = self.rows.informed
         pairs = zip(self.scored, self.units, strict=True)
         stack = np.stack([one.scores[at] / unit for one, unit in pairs])
-        return stack, self.rows.label[at], self._besides(at), self.rows.weight[at]
+        return stack, self.rows.label[at], self._besides(at), self.row_worth[at]
+
+    @cached_property
+    def row_worth(self) -> Array:
+        """What each row counts, (n,): drawn and checked rows by their design, others as labels."""
+        rows = self.rows
+        if self.label_worth == 1.0 or rows.design is None:
+            return rows.weight
+        drawn = rows.design > 0
+        relative = rows.design / max(float(rows.design[drawn].mean()), LEAST)
+        return np.asarray(rows.weight * np.where(drawn, relative, self.label_worth))
 
     def _besides(self, at: NDArray[np.intp]) -> Array | None:
         """What is said of rows beside their labels, (n, K); None where that is nothing."""
@@ -207,20 +227,20 @@ class Problem:
         stack, weight = self._said[0], self._said[3]
         logits = self.logits(point)
         judged = self.judge(logits, point.channel)
-        cost, push = self._anchored(judged.share, weight)
+        cost, push = self._anchored(judged.share, self.rows.weight[self.rows.informed])
         slope = (judged.share - judged.posterior) * weight[:, None] + push
         away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
-        counts = typical.counts(*point.channel.shape)
+        off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
         value = (
             cost
             - float(weight @ np.log(judged.chance))
             + 0.5 * away**2
-            + 0.5 * float(point.shift @ point.shift) / beliefs.shift_spread**2
-            - beliefs.share_count * float(np.log(np.maximum(point.shares, 1e-12)).sum())
+            + 0.5 * float(off @ off) / beliefs.shift_spread**2
+            - float((beliefs.share_count * np.log(np.maximum(point.shares, 1e-12))).sum())
             - float((counts * np.log(np.maximum(point.channel, LEAST))).sum())
         )
         by_temper = float((slope * logits).sum()) + away / beliefs.temper_spread
-        by_shift = point.temper * slope.sum(axis=0) + point.shift / beliefs.shift_spread**2
+        by_shift = point.temper * slope.sum(axis=0) + off / beliefs.shift_spread**2
         along = point.temper * np.tensordot(stack, slope, axes=2)
         along -= beliefs.share_count / np.maximum(point.shares, 1e-12)
         by_share = point.shares * (along - point.shares @ along)

@@ -62,7 +62,8 @@ def scan(answer: Answer, beliefs: Beliefs) -> Scan:
     """Fit the head again at each typical error rate, from every plausible explanation."""
     stops: list[tuple[float, Totals]] = []
     for weight, one in zip(answer.weights, answer.explanations, strict=True):
-        if weight >= LEAST_WEIGHT:
+        # with checked rows: those by the labels, for only these say what labels say
+        if weight >= LEAST_WEIGHT if one.surprise is None else one.problem.label_worth == 1.0:
             stops += [_stop(one, rate, beliefs) for rate in SCANNED_RATES]
             stops.append((one.cost, _totals(one)))
     cost = np.array([value for value, _ in stops])

@@ -61,6 +61,8 @@ class Rows:
         The virtual examples of counts.
     evidence : (n, K) array, optional
         P(what several people said of a row | true class), each row up to a factor.
+    design : (n,) array, optional
+        Design weights: one over the chance by which a row of known class was drawn, else zero.
     """
 
     schema: Schema
@@ -72,6 +74,7 @@ class Rows:
     deals: Sequence[Places]
     smoothing: Smoothing
     evidence: Array | None = None
+    design: Array | None = None
 
     def __len__(self) -> int:
         return len(self.label)
@@ -180,6 +183,7 @@ class Rows:
             weight=self.weight[places],
             deals=[fold[places] for fold in self.deals],
             evidence=None if self.evidence is None else self.evidence[places],
+            design=None if self.design is None else self.design[places],
         )
 
 
@@ -213,7 +217,8 @@ def rows_of(
     count = len(np.unique(keys))
     folds, times = how_many_folds(count), how_many_deals(count)
     deals = [deal(told, keys, folds, seed * DEALS_OF_FEW + time) for time in range(times)]
-    return Rows(schema, batch, label, known, weight, classes, deals, smoothing)
+    design = None if batch.design is None else np.where(known >= 0, batch.design, 0.0)
+    return Rows(schema, batch, label, known, weight, classes, deals, smoothing, design=design)
 
 
 def how_many_folds(rows: int) -> int:
@@ -366,7 +371,13 @@ def joined(batches: Sequence[Batch]) -> Batch:
     brought = None
     if all(batch.brought is not None for batch in batches):
         brought = np.concatenate([b.brought for b in batches if b.brought is not None])
-    return Batch(stacked, given, weight, group=joined_groups(batches), said=said, brought=brought)
+    design = None
+    if any(batch.design is not None for batch in batches):
+        design = np.concatenate(
+            [np.zeros(len(b)) if b.design is None else b.design for b in batches]
+        )
+    group = joined_groups(batches)
+    return Batch(stacked, given, weight, group=group, said=said, brought=brought, design=design)
 
 
 def _stacked(blocks: list[Any]) -> Any:
