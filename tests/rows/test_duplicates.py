@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from misnomer.rows.duplicates import duplicates
+from misnomer.rows.neighbors import duplicates
 
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([0.5, None, 1.0]), st.booleans()),

@@ -20,9 +20,8 @@ from scipy import sparse
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
 from misnomer.rows.columns.labels import clean_labels
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
-from misnomer.rows.files.lines import lines_of
-from misnomer.rows.frames import arrow_columns, from_objects, is_frame
-from misnomer.rows.tabular import as_table, column_name
+from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
+from misnomer.rows.parts import lines_of
 
 
 @dataclass(frozen=True, eq=False)

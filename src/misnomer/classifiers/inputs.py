@@ -20,8 +20,7 @@ from misnomer.channel import Channel
 from misnomer.classifiers import labels
 from misnomer.classifiers.probabilities import lined_up, read_probabilities, seen_rows
 from misnomer.rows import read
-from misnomer.rows.frames import is_frame
-from misnomer.rows.tabular import as_table
+from misnomer.rows.frames import as_table, is_frame
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]

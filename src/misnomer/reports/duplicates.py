@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.reports.wording import row_name, shown
-from misnomer.rows.duplicates import duplicates as equal_rows
+from misnomer.rows.neighbors import duplicates as equal_rows
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

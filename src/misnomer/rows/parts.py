@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from misnomer.rows.files.paths import opened
 
 ROWS = 1 << 16  # rows of a batch
+_LINES = b"misnomer.lines"  # in the description of a table: the first line, or every one
 
 #: What pyarrow and the system say when a file cannot be read.
 FAULTS = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
@@ -196,3 +199,33 @@ def validated(rows: Any) -> Any:
     rows.validate(full=True)
     rows.schema.names  # noqa: B018 - a name that is no text is noticed here
     return rows
+
+
+def with_lines(table: pa.Table, lines: Iterable[int] | None) -> pa.Table:
+    """Write beside a table on which line of its file each row stands; None erases it.
+
+    Lines are counted from 1, with the header, comments and empty lines: as a person finds them.
+
+    Examples
+    --------
+    >>> table = with_lines(pa.table({"x": ["a", "b"]}), [2, 4])
+    >>> lines_of(table).tolist()
+    [2, 4]
+    """
+    about = {name: said for name, said in (table.schema.metadata or {}).items() if name != _LINES}
+    found = None if lines is None else np.fromiter(lines, np.int64)
+    if found is not None and len(found) == table.num_rows:
+        counting = bool((np.diff(found) == 1).all())
+        about[_LINES] = (found[:1] if counting else found).astype("<i8").tobytes()
+    return table.replace_schema_metadata(about or None)
+
+
+def lines_of(table: pa.Table) -> NDArray[np.int64] | None:
+    """Read the line of each row, (n,); None where no reader has said it."""
+    said = (table.schema.metadata or {}).get(_LINES)
+    if said is None or not table.num_rows:
+        return None
+    found = np.frombuffer(said, "<i8").astype(np.int64)
+    if len(found) == 1:
+        return found[0] + np.arange(table.num_rows, dtype=np.int64)
+    return found if len(found) == table.num_rows else None

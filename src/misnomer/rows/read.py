@@ -17,8 +17,7 @@ from misnomer.rows.columns import decide, encode
 from misnomer.rows.columns.embedding import dimensions, is_embedding
 from misnomer.rows.columns.plain import plain
 from misnomer.rows.columns.text import words
-from misnomer.rows.frames import arrow_columns, is_frame
-from misnomer.rows.tabular import as_table
+from misnomer.rows.frames import arrow_columns, as_table, is_frame
 from misnomer.table import KINDS, Column, Group, Schema
 
 Families = str | Mapping[Any, str]

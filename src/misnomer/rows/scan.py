@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import queue
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -12,7 +15,9 @@ from misnomer.rows.files.dialect import Dialect, known_of
 from misnomer.rows.files.formats import Mapped, Reading, kind_of
 from misnomer.rows.files.paths import files_of, size_of
 from misnomer.rows.parts import ROWS, Part, TablePart
-from misnomer.rows.prefetch import prefetch
+
+Item = TypeVar("Item")
+_END = object()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,3 +107,49 @@ def scan(
     reading = Reading(list(kinds), base, rows, told, mapped, dialect, keep)
     schema, parts = reading.parts(several[0])
     return Scan(schema, parts, sum(map(size_of, kinds)), tuple(bad))
+
+
+def prefetch(items: Iterable[Item], depth: int = 1) -> Iterator[Item]:
+    """Read up to ``depth`` items ahead in a thread; yield the same items in the same order.
+
+    An error is raised where it would have been; whoever stops early stops the thread.
+
+    Examples
+    --------
+    >>> list(prefetch(range(5)))
+    [0, 1, 2, 3, 4]
+    """
+    ready: queue.Queue[Any] = queue.Queue(depth)
+    stopped = threading.Event()
+
+    def put(what: Any) -> bool:
+        while not stopped.is_set():
+            try:
+                ready.put(what, timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def fetch() -> None:
+        try:
+            for item in items:
+                if not put((item, None)):
+                    return
+            put((_END, None))
+        except BaseException as error:
+            put((_END, error))
+
+    thread = threading.Thread(target=fetch, daemon=True, name="misnomer-prefetch")
+    thread.start()
+    try:
+        while True:
+            item, error = ready.get()
+            if error is not None:
+                raise error
+            if item is _END:
+                return
+            yield item
+    finally:
+        stopped.set()
+        thread.join()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from misnomer.rows.columns.costume import FORMS
 from misnomer.rows.columns.encode import LARGEST
+from misnomer.rows.columns.notation import FORMS
 from misnomer.rows.read import SIGNED
 from misnomer.store import checks
 from misnomer.table import DATE_FORMS, KINDS, Column

@@ -12,9 +12,8 @@ import pytest
 from misnomer import audit
 from misnomer.rows.files.dialect import DescribedPath, Dialect, dialect_of
 from misnomer.rows.files.excel import read_workbook, write_workbook
-from misnomer.rows.files.lines import lines_of
 from misnomer.rows.files.tables import read_table
-from misnomer.rows.parts import decoded_table
+from misnomer.rows.parts import decoded_table, lines_of
 from misnomer.rows.scan import scan
 
 WANT = {"größe": [1, 2, None], "ort": ["Köln", "Bâle", "x, y"]}

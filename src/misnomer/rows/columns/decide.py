@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.costume import Costume, costume, stray_words, undressed
 from misnomer.rows.columns.encode import check_whole
+from misnomer.rows.columns.notation import Notation, find_notation, read_notation, stray_words
 from misnomer.rows.columns.plain import plain, temporal, unchunked
 from misnomer.rows.columns.summary import Summary, summarize
 from misnomer.rows.columns.text import looks_like_text, vocabulary
 from misnomer.table import KINDS, Column
 
 FEW = 20  # whole numbers with at most this many distinct values are categories
-_NUMBERS = ("auto", "gaussian", "count")  # kinds that look under the costume of texts
+_NUMBERS = ("auto", "gaussian", "count")  # kinds whose texts may hold numbers
 _MOST_CATEGORIES = 65_535  # more are an identifier or a text, unless the user says otherwise
 _CONSTANT = "column {!r} has the same value in every row: it tells nothing"
 _IDENTIFIER_ROWS = 50  # so many rows, each with a value of its own: an identifier
@@ -46,9 +46,9 @@ def summarized(values: Any, kind: str = "auto") -> Summary:
 
 def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
     """Decide from its summary what a column is."""
-    dressed = _costume(name, summary) if kind in _NUMBERS else Costume()
+    notation = _notation(name, summary) if kind in _NUMBERS else Notation()
     if kind == "auto":
-        kind = _kind(name, summary, dressed)
+        kind = _kind(name, summary, notation)
     elif kind not in KINDS:
         known = ", ".join(f'"{k}"' for k in KINDS)
         raise ValueError(f'column {name!r}: "{kind}" is no family; choose one of {known}')
@@ -64,9 +64,9 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
             _say(f"column {name!r} holds no words: it is ignored")
             return Column(name, "ignored")
         return Column(name, kind, width=len(words), words=words)
-    if kind != "ignored" and dressed.form and summary.distinct is not None:
-        center = _center(undressed(name, summary.distinct, dressed.form))
-        return Column(name, kind, center=center if kind == "gaussian" else 0.0, form=dressed.form)
+    if kind != "ignored" and notation.form and summary.distinct is not None:
+        center = _center(read_notation(name, summary.distinct, notation.form))
+        return Column(name, kind, center=center if kind == "gaussian" else 0.0, form=notation.form)
     if kind in ("gaussian", "count") and summary.seen and not _is_number(summary.type):
         raise ValueError(f"column {name!r} holds {summary.type}, not numbers")
     if kind != "gaussian":
@@ -77,11 +77,11 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
     return Column(name, kind, center=summary.mean, form=form)
 
 
-def _costume(name: str, summary: Summary) -> Costume:
+def _notation(name: str, summary: Summary) -> Notation:
     """Look for numbers and dates among texts; say what stays unclear."""
     if not pa.types.is_string(summary.type) or summary.distinct is None or not summary.seen:
-        return Costume()
-    found = costume(summary.distinct)
+        return Notation()
+    found = find_notation(summary.distinct)
     if found.unclear:
         _say(f"column {name!r}: {found.unclear}; until then it is taken for categories")
     if found.limits:
@@ -104,23 +104,23 @@ def _center(numbers: pa.Array) -> float:
     return float(np.float32(np.median(np.asarray(pc.drop_null(numbers)))))
 
 
-def _few(summary: Summary, dressed: Costume) -> bool:
-    """Tell whole numbers of a few values, in costume or not: they may be categories."""
-    if summary.categories > FEW or summary.temporal or dressed.is_date:
+def _few(summary: Summary, notation: Notation) -> bool:
+    """Tell whole numbers of a few values, with a unit or not: they may be categories."""
+    if summary.categories > FEW or summary.temporal or notation.is_date:
         return False
-    if not dressed.form:
+    if not notation.form:
         return summary.whole
-    numbers = pc.drop_null(undressed("", summary.distinct, dressed.form))
+    numbers = pc.drop_null(read_notation("", summary.distinct, notation.form))
     return bool(pc.all(pc.equal(pc.floor(numbers), numbers)).as_py())
 
 
-def _kind(name: str, summary: Summary, dressed: Costume) -> str:
+def _kind(name: str, summary: Summary, notation: Notation) -> str:
     if not summary.seen:
         return _empty(name)
-    if dressed.form:
-        return "categorical" if _few(summary, dressed) else "gaussian"
+    if notation.form:
+        return "categorical" if _few(summary, notation) else "gaussian"
     if _is_number(summary.type):
-        few = _few(summary, dressed)
+        few = _few(summary, notation)
         gaps = summary.seen < summary.rows  # whole numbers with gaps may come as floats
         return "categorical" if few and (gaps or not _is_float(summary.type)) else "gaussian"
     if not (pa.types.is_string(summary.type) or pa.types.is_boolean(summary.type)):

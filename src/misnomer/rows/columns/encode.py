@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer.families.categorical import code_type
-from misnomer.rows.columns.costume import costume, undressed
+from misnomer.rows.columns.notation import find_notation, read_notation
 from misnomer.rows.columns.plain import plain
 from misnomer.table import Column
 
@@ -115,11 +115,11 @@ def reals(name: str, values: Any, form: str = "") -> Array:
 def _numbers(name: str, texts: pa.Array, form: str) -> pa.Array:
     """Read texts in the form that the model knows; where it knows numbers, in any one form."""
     if form in ("", "date"):
-        found = costume(pc.unique(texts))
+        found = find_notation(pc.unique(texts))
         if found.unclear:
             raise ValueError(f"column {name!r}: {found.unclear}")
         form = found.form if found.is_date == (form == "date") else ""
-    return undressed(name, texts, form) if form else texts
+    return read_notation(name, texts, form) if form else texts
 
 
 def counts(name: str, values: Any, form: str = "") -> Array:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from misnomer.rows.files.cells import typed
 from misnomer.rows.files.dialect import Dialect
-from misnomer.rows.files.lines import with_lines
 from misnomer.rows.frames import from_objects
+from misnomer.rows.parts import with_lines
 
 MOST_ROWS = 1_048_575  # of a sheet, beside its header
 _MOST_BYTES = 4 * 10**9  # that a workbook may unpack to

@@ -25,7 +25,6 @@ from misnomer.rows.files.delimited import (
 from misnomer.rows.files.dialect import Dialect, by_name
 from misnomer.rows.files.excel import read_workbook
 from misnomer.rows.files.json import LinesPart, read_array
-from misnomer.rows.files.lines import lines_of
 from misnomer.rows.files.parsed import ParsedPart, parsed
 from misnomer.rows.files.paths import Open, open_text, opened, partition_keys
 from misnomer.rows.parts import (
@@ -37,6 +36,7 @@ from misnomer.rows.parts import (
     TablePart,
     complaint,
     conform,
+    lines_of,
 )
 
 _PIECE = 1 << 25  # bytes of a Parquet file, unpacked, that make a part of their own

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from misnomer.rows.files.paths import LONGEST, bounded_lines, open_text, read_whole
+from misnomer.rows.frames import as_table
 from misnomer.rows.parts import FAULTS, complaint, conform, validated
-from misnomer.rows.tabular import as_table
 
 _BLOCK = 1 << 20  # bytes of text that are parsed at once
 _NULL_LINE = re.compile(rb"(?:^|[\r\n])\s*null")

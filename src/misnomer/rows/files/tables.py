@@ -19,8 +19,7 @@ import pyarrow as pa
 
 from misnomer.rows.files.dialect import Dialect, known_of
 from misnomer.rows.files.formats import Reading, text
-from misnomer.rows.files.lines import with_lines
-from misnomer.rows.parts import decoded_table
+from misnomer.rows.parts import decoded_table, with_lines
 from misnomer.rows.scan import Scan, scan
 
 

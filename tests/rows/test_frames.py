@@ -9,7 +9,7 @@ from scipy import sparse
 
 from misnomer import NoisyLabelNB, audit
 from misnomer.rows import read, read_like
-from misnomer.rows.tabular import as_table
+from misnomer.rows.frames import as_table
 
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 2, 60)

@@ -9,7 +9,7 @@ import pytest
 
 from misnomer import NoisyLabelNB
 from misnomer.rows import read, read_like
-from misnomer.rows.columns.costume import costume, undressed
+from misnomer.rows.columns.notation import find_notation, read_notation
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan, scan_table
 from misnomer.store import load_model, save_model
@@ -42,8 +42,8 @@ MARCH = 19_783.0  # the first of March 2024, in days since 1970
     ],
 )
 def test_what_has_one_reading(cells, numbers):
-    found = costume(pa.array(cells))
-    assert undressed("x", pa.array(cells), found.form).to_pylist() == pytest.approx(numbers)
+    found = find_notation(pa.array(cells))
+    assert read_notation("x", pa.array(cells), found.form).to_pylist() == pytest.approx(numbers)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_has_two_readings_is_said(cells, why):
 def test_what_is_no_number_stays_a_word(cells):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert costume(pa.array(cells)).form == ""
+        assert find_notation(pa.array(cells)).form == ""
 
 
 def prices(n=200):

@@ -44,14 +44,14 @@ FORMS = ("zoned", *_DATES, *_DIGITS)
 
 
 @dataclass(frozen=True)
-class Costume:
-    """What a column of texts is under its costume: its form, or why it has none.
+class Notation:
+    """How the numbers or dates in a column of texts are written, or why that cannot be told.
 
     Examples
     --------
-    >>> costume(pa.array(["1,234.50", "7"])).form, costume(pa.array(["31/01/2024"])).form
-    ('point', 'day first')
-    >>> costume(pa.array(["03/01/2024"])).unclear
+    >>> [find_notation(pa.array([cell])).form for cell in ("1,234.50", "31/01/2024")]
+    ['point', 'day first']
+    >>> find_notation(pa.array(["03/01/2024"])).unclear
     "'03/01/2024' may begin with the day or with the month: write 2024-03-01"
     """
 
@@ -65,11 +65,11 @@ class Costume:
         return self.form in DATE_FORMS
 
 
-def costume(distinct: pa.Array) -> Costume:
+def find_notation(distinct: pa.Array) -> Notation:
     """Find the one form in which all of these different texts can be read."""
     cells = _observed(distinct)
     if not len(cells) or not _could_be(cells):
-        return Costume()
+        return Notation()
     cells = cells.take(pc.array_sort_indices(cells))  # the order must not matter
     forms = [form for form in FORMS if _readable(cells, form)]
     numbers = [form for form in forms if form in _DIGITS]
@@ -77,29 +77,29 @@ def costume(distinct: pa.Array) -> Costume:
     if {"day first", "month first"} <= {*forms}:
         same = _readable_alike(cells, "day first", "month first")
         why = f"{first!r} may begin with the day or with the month: write 2024-03-01"
-        return Costume("day first") if same else Costume(unclear=why)
+        return Notation("day first") if same else Notation(unclear=why)
     if len(numbers) == 2 and not _readable_alike(cells, *numbers):
         odd = next(cell for cell in cells.to_pylist() if "," in cell or "." in cell)
-        return Costume(unclear=f"{odd!r} may be a thousand or a part of one: write 1234 or 1.234")
+        return Notation(unclear=f"{odd!r} may be a thousand or a part of one: write 1234 or 1.234")
     if numbers and forms[0] in numbers:
         return _number(cells, numbers[0])
-    return Costume(forms[0]) if forms else Costume()
+    return Notation(forms[0]) if forms else Notation()
 
 
-def _number(cells: pa.Array, form: str) -> Costume:
+def _number(cells: pa.Array, form: str) -> Notation:
     """Look at what stands around numbers: one unit at most, no code, something beside digits."""
     if pc.all(pc.match_substring_regex(cells, r"^[+-]?\d+$")).as_py():
-        return Costume()  # whole numbers that came as texts are codes
+        return Notation()  # whole numbers that came as texts are codes
     if pc.any(pc.match_substring_regex(cells, r"^0\d")).as_py():
-        return Costume()
+        return Notation()
     units = sorted({_unit(unit) for unit in _units(cells, form)} - {""})
     if len(units) > _MOST_UNITS:
-        return Costume()
+        return Notation()
     if len(units) > 1:
         known = f"{units[0]!r} and {units[1]!r}"
-        return Costume(unclear=f"its numbers have several units ({known}): write them in one")
+        return Notation(unclear=f"its numbers have several units ({known}): write them in one")
     limit = cells.filter(pc.match_substring_regex(cells, "^[<>≤≥]"))
-    return Costume(form, limits=limit[0].as_py() if len(limit) else "")
+    return Notation(form, limits=limit[0].as_py() if len(limit) else "")
 
 
 def _unit(word: str) -> str:
@@ -154,12 +154,12 @@ def _readable_alike(cells: pa.Array, one: str, two: str) -> bool:
     return bool(_cast(cells, one).equals(_cast(cells, two)))
 
 
-def undressed(name: str, values: pa.Array, form: str) -> pa.Array:
+def read_notation(name: str, values: pa.Array, form: str) -> pa.Array:
     """Read texts of a form as numbers, dates as days since 1970.
 
     Examples
     --------
-    >>> undressed("price", pa.array(["€ 1.234,50", "?", "7,00 €"]), "comma").to_pylist()
+    >>> read_notation("price", pa.array(["€ 1.234,50", "?", "7,00 €"]), "comma").to_pylist()
     [1234.5, None, 7.0]
     """
     trimmed = pc.utf8_trim_whitespace(values)
