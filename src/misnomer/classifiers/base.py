@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
-from misnomer.classifiers.choose import is_open, solve, takes_as_true, warn_of_search
+from misnomer.classifiers.choose import is_default_channel, solve, takes_as_true, warn_of_search
 from misnomer.classifiers.inputs import check_size
 from misnomer.classifiers.parameters import (
+    checked_class_prior,
     feature_log_prob,
     importances,
-    said_prior,
     with_prior,
 )
 from misnomer.engines.local import fold
@@ -88,7 +88,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         task, naming, groups = self._task(X, y, *said)
         with kernels.using(threads=self._threads()):
             fit = solve(self._solver(groups), task)
-            self._seen = online.seen_at_once(task, fit.model)
+            self._seen = online.sums_of_fit(task, fit.model)
             self._keep(fit, naming)
         if not self.converged_:
             warn_of_search(self.solver, self.n_iter_)
@@ -119,15 +119,15 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n = inputs.row_count(X, y)
         y = self._labels(y, n)
         trusted = inputs.checked_trusted(trusted, n)
-        beside = inputs.beside(checked, noise_groups, n, pred_probs, design_weight)
-        weight, X, y, trusted, beside = inputs.kept_rows(weight, X, y, trusted, beside)
+        side = inputs.side_inputs(checked, noise_groups, n, pred_probs, design_weight)
+        weight, X, y, trusted, side = inputs.drop_weightless(weight, X, y, trusted, side)
         n = n if weight is None else len(weight)
         naming = inputs.named(y, self.channel, n)
         given = np.zeros(n, np.int32) if y is None else naming.codes(y, trusted)
         schema, blocks = inputs.read_rows(X, self.families, self._setting("min_categories"))
         batch = Batch(blocks, given, weight, table=self._kept_table(X))
-        if beside is not None:
-            batch = inputs.with_beside(batch, beside, naming)
+        if side is not None:
+            batch = inputs.with_side_inputs(batch, side, naming)
         groups = 0 if batch.group is None else int(batch.group.max(initial=-1)) + 1
         return self._posed(schema, [batch], fold, naming), naming, groups
 
@@ -153,7 +153,9 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Draw a seed; where nothing is random nothing is drawn: counts, and EM from the labels."""
         if self.solver in ("auto", "counts") and takes_as_true(naming.channel):
             return 0
-        climbs = self.solver == "em" or (self.solver == "auto" and not is_open(naming.channel))
+        climbs = self.solver == "em" or (
+            self.solver == "auto" and not is_default_channel(naming.channel)
+        )
         if climbs and self.n_init == 1 and naming.channel.n_labels:
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -189,7 +191,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if "class_shares" in fit.details and model.bias is None:
             model = model.with_shares(fit.details["class_shares"])
             fit = replace(fit, model=model)
-        prior = said_prior(
+        prior = checked_class_prior(
             self._setting("class_prior"), self._setting("fit_prior"), len(naming.classes)
         )
         if prior is not None:
@@ -398,7 +400,7 @@ class NoisyLabelNB(NoisyLabelEstimator):
             The fitted classifier.
         """
         with kernels.using(threads=self._threads()):
-            online.learn_some(self, X, y, classes, sample_weight)
+            online.update(self, X, y, classes, sample_weight)
         return self
 
     @property

@@ -49,7 +49,7 @@ def solve(solver: str | Callable[[Task], Fit], task: Task, *, by_sums: bool = Fa
 def _chosen(task: Task, by_sums: bool) -> str:
     if takes_as_true(task.channel) and _unlabeled(task) == 0:
         return "counts"
-    return "head" if is_open(task.channel) and not by_sums else "em"
+    return "head" if is_default_channel(task.channel) and not by_sums else "em"
 
 
 def _unlabeled(task: Task) -> float:
@@ -57,7 +57,7 @@ def _unlabeled(task: Task) -> float:
     return float(task.fold(lambda batch: float((batch.given == bare).sum()), task.batches))
 
 
-def is_open(channel: Channel) -> bool:
+def is_default_channel(channel: Channel) -> bool:
     """Tell the channel that the name "auto" stands for: any matrix, most weight on its diagonal."""
     if channel.n_labels < 2 or channel.n_labels != channel.n_classes:
         return False

@@ -18,7 +18,11 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from misnomer import channel as channels
 from misnomer.channel import Channel
 from misnomer.classifiers import labels
-from misnomer.classifiers.probabilities import lined_up, read_probabilities, seen_rows
+from misnomer.classifiers.probabilities import (
+    align_columns,
+    read_probabilities,
+    warning_of_seen_rows,
+)
 from misnomer.rows import read
 from misnomer.rows.frames import as_table, is_frame
 from misnomer.table import Batch, Schema
@@ -58,7 +62,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
 
 
-def for_others(X: Any) -> Any:
+def as_given(X: Any) -> Any:
     """Hand rows to somebody's own classifier: as they came; Arrow tables as frames of pandas."""
     if isinstance(X, pa.Table) and find_spec("pandas"):
         return X.to_pandas()
@@ -97,7 +101,7 @@ def checked_weights(sample_weight: Any, X: Any) -> Array | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class SideInputs:
     """What is known of rows beside their label: the true class, the group, probabilities."""
 
     checked: NDArray[Any] | None = None
@@ -105,17 +109,17 @@ class Beside:
     brought: Any = None
     design: Array | None = None
 
-    def take(self, rows: NDArray[np.intp]) -> Beside:
+    def take(self, rows: NDArray[np.intp]) -> SideInputs:
         """Keep some rows."""
         some = [None if one is None else one[rows] for one in (self.checked, self.groups)]
         brought = None if self.brought is None else _safe_indexing(self.brought, rows)
         design = None if self.design is None else self.design[rows]
-        return Beside(some[0], some[1], brought, design)
+        return SideInputs(some[0], some[1], brought, design)
 
 
-def beside(
+def side_inputs(
     checked: Any, noise_groups: Any, n: int, pred_probs: Any = None, design_weight: Any = None
-) -> Beside | None:
+) -> SideInputs | None:
     """Check what is known beside the labels: an entry for each row."""
     entries: list[NDArray[Any] | None] = []
     for name, given in (("checked", checked), ("noise_groups", noise_groups)):
@@ -126,7 +130,7 @@ def beside(
     brought = None if pred_probs is None else read_probabilities(pred_probs, n)
     if brought is None and all(one is None for one in entries):
         return None
-    return Beside(entries[0], entries[1], brought, _design(design_weight, n))
+    return SideInputs(entries[0], entries[1], brought, _design(design_weight, n))
 
 
 def _design(design_weight: Any, n: int) -> Array | None:
@@ -142,7 +146,7 @@ def _design(design_weight: Any, n: int) -> Array | None:
     return weights
 
 
-def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
+def with_side_inputs(batch: Batch, known: SideInputs, naming: Naming) -> Batch:
     """Put what is known beside the labels into the rows."""
     L = len(naming.labels)
     if known.checked is not None:
@@ -153,9 +157,9 @@ def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
         given = np.where(true >= 0, L + 1 + true, batch.given).astype(np.int32)
         batch = replace(batch, given=given, said=label.astype(np.int32), design=known.design)
     if known.brought is not None:
-        share = lined_up(known.brought, naming.classes)
+        share = align_columns(known.brought, naming.classes)
         batch = replace(batch, brought=share)
-        note = seen_rows(share, batch.labels(L)[0])
+        note = warning_of_seen_rows(share, batch.labels(L)[0])
         if note is not None:
             warnings.warn(note, stacklevel=2)
     if known.groups is not None:
@@ -167,8 +171,8 @@ def with_beside(batch: Batch, known: Beside, naming: Naming) -> Batch:
     return batch
 
 
-def kept_rows(
-    weight: Array | None, X: Any, y: Any, trusted: Any, known: Beside | None = None
+def drop_weightless(
+    weight: Array | None, X: Any, y: Any, trusted: Any, known: SideInputs | None = None
 ) -> tuple[Any, ...]:
     """Leave out rows of weight zero: they must not even contribute a category."""
     if weight is None or (weight > 0).all():

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from misnomer import kernels
 from misnomer.classifiers import inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.probabilities import lined_up
+from misnomer.classifiers.probabilities import align_columns
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
 from misnomer.learners.learner import Learner
@@ -144,35 +144,35 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
 
     def _solver(self, groups: int = 0) -> Any:
         """Build the head of the learners."""
-        through, once = self._asked()
+        through, once = self._learners()
         return Head(through, once, groups)
 
     def predict_proba(self, X: Any, *, pred_probs: Any = None) -> Array:
         """Compute P(true class | x), (n, K); X is None where there were probabilities alone."""
-        batch = self._bringing(X, None, pred_probs)
+        batch = self._batch_with_probabilities(X, None, pred_probs)
         with kernels.using(threads=self._threads()):
             return self.model_.posterior(batch)
 
     def predict(self, X: Any, *, pred_probs: Any = None) -> NDArray[Any]:
         """Name the most probable true class of each row."""
-        batch = self._bringing(X, None, pred_probs)
+        batch = self._batch_with_probabilities(X, None, pred_probs)
         with kernels.using(threads=self._threads()):
             return self.classes_[self.model_.log_joint(batch).argmax(axis=1)]
 
     def true_class_proba(self, X: Any, y: Any, *, pred_probs: Any = None) -> Array:
         """Compute P(true class | x, given label), (n, K)."""
-        return self.model_.posterior(self._bringing(X, y, pred_probs))
+        return self.model_.posterior(self._batch_with_probabilities(X, y, pred_probs))
 
     def error_probability(self, X: Any, y: Any, *, pred_probs: Any = None) -> Array:
         """Compute P(true class is not the given label | x, given label), (n,)."""
         return self._doubt(self.true_class_proba(X, y, pred_probs=pred_probs), y)
 
-    def _bringing(self, X: Any, y: Any, pred_probs: Any) -> Batch:
+    def _batch_with_probabilities(self, X: Any, y: Any, pred_probs: Any) -> Batch:
         """Read new rows, with the probabilities that they bring."""
         if pred_probs is None:
             return self._batch(X, y)
         check_is_fitted(self)
-        brought = lined_up(pred_probs, self.classes_)
+        brought = align_columns(pred_probs, self.classes_)
         rows = Batch((), np.zeros(len(brought), np.int32)) if X is None else self._batch(X)
         if len(rows) != len(brought):
             raise ValueError(f"X has {len(rows)} rows but pred_probs has {len(brought)}")
@@ -190,9 +190,9 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         if X is None or isinstance(self.learners, str):
             return None
         asked = any(not isinstance(one, str) for one in self.learners)
-        return inputs.for_others(X) if asked else None
+        return inputs.as_given(X) if asked else None
 
-    def _asked(self) -> tuple[tuple[Learner, ...], tuple[Learner, ...]]:
+    def _learners(self) -> tuple[tuple[Learner, ...], tuple[Learner, ...]]:
         """Sort the learners: fitted through the channel, and once."""
         names = named_learners(self.learners)
         through: list[Learner] = []
@@ -203,7 +203,7 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
             elif one == "trees":
                 once.append(Trees(n_jobs=self._threads()))
             elif not isinstance(one, str):
-                once.append(_taken(one))
+                once.append(_as_learner(one))
         return tuple(through), tuple(once)
 
 
@@ -226,7 +226,7 @@ def named_learners(learners: Any) -> list[Any]:
     return asked
 
 
-def _taken(learner: Any) -> Learner:
+def _as_learner(learner: Any) -> Learner:
     """Take a learner as it is, or a classifier of scikit-learn for one."""
     from misnomer.learners.yours import Yours
 

@@ -22,7 +22,7 @@ MAX_KEPT_SUMS = 1_000_000  # of sums that a fitted classifier keeps, to go on fr
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SumsSoFar:
     """What the rows so far have left behind."""
 
     schema: Schema
@@ -30,7 +30,7 @@ class Seen:
     expected: Stats  # sums by true class
 
 
-def seen_at_once(task: Task, model: Model) -> Seen | None:
+def sums_of_fit(task: Task, model: Model) -> SumsSoFar | None:
     """Keep the sums of a fit, so that more rows can follow; None where they are too large.
 
     A model of another kind, such as a network with hidden layers, is not made of sums.
@@ -43,7 +43,7 @@ def seen_at_once(task: Task, model: Model) -> Seen | None:
         expected = Stats(_sure(by_label.mass), by_label.sums)
     else:
         expected = fold(lambda batch: shared(model, batch), task.batches)
-    return Seen(task.schema, by_label, expected)
+    return SumsSoFar(task.schema, by_label, expected)
 
 
 def _rows(task: Task) -> float:
@@ -56,27 +56,27 @@ def _sure(mass: Any) -> Any:
     return np.concatenate([np.diag(mass), np.zeros((L + 1, L))])
 
 
-def learn_some(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+def update(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
     """Share some more rows out over the classes and refit from all the sums."""
-    seen: Seen | None = _before(estimator)
+    seen: SumsSoFar | None = _sums_so_far(estimator)
     X = inputs.checked_table(estimator, X, reset=seen is None)
     weight = inputs.checked_weights(sample_weight, X)
     y = estimator._labels(y, X.shape[0])
     naming = estimator._naming if seen else _named(estimator, y, classes, X.shape[0])
     _check_classes(naming, classes if seen else None, y)
     codes = naming.codes(y)
-    weight, X, codes, *_ = inputs.kept_rows(weight, X, codes, None)
+    weight, X, codes, *_ = inputs.drop_weightless(weight, X, codes, None)
     families = estimator.families if seen is None else _families(seen.schema)
     fresh, blocks = read(X, families, min_categories=estimator._setting("min_categories"))
     smoothing = resolve(estimator.smoothing)
     if seen is not None:
-        fresh, seen = _together(seen, fresh)
+        fresh, seen = _merge_schema(seen, fresh)
         blocks = read_like(X, fresh)
     batch = Batch(blocks, codes, weight)
     task = Task(fresh, [batch], fold, naming.channel, smoothing, max_iter=estimator.max_iter)
     if seen is None:
         model = solve(estimator.solver, task, by_sums=True).model
-        seen = Seen(fresh, _empty(task.by_label), _empty(model.expect(batch)))
+        seen = SumsSoFar(fresh, _empty(task.by_label), _empty(model.expect(batch)))
     else:
         model = replace(estimator.model_, schema=fresh)
         start, _ = from_counts(fresh, seen.by_label + task.by_label, naming.channel, smoothing)
@@ -87,7 +87,7 @@ def learn_some(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
     reverse = model.channel.reverse(model.prior)
     virtual = smoothing.virtual(fresh, by_label, reverse)
     model = replace(model, bias=None).maximise(expected, virtual, smoothing.classes)
-    estimator._seen = Seen(fresh, by_label, expected)
+    estimator._seen = SumsSoFar(fresh, by_label, expected)
     objective = expected.loglik + model.log_prior(virtual, smoothing.classes)
     estimator._keep(Fit(model, objective, (objective,)), naming)
 
@@ -115,8 +115,8 @@ def _weights(batch: Batch) -> Any:
     return np.ones(len(batch)) if batch.weight is None else batch.weight
 
 
-def _before(estimator: Any) -> Seen | None:
-    seen: Seen | None = getattr(estimator, "_seen", None)
+def _sums_so_far(estimator: Any) -> SumsSoFar | None:
+    seen: SumsSoFar | None = getattr(estimator, "_seen", None)
     if seen is None and hasattr(estimator, "model_"):
         raise ValueError(
             "this model keeps no sums to go on from (it is large, or was read from a file): start "
@@ -158,15 +158,15 @@ def _named(estimator: Any, y: Any, classes: Any, n: int) -> inputs.Naming:
     return inputs.named(known, estimator.channel, max(n, len(known)))
 
 
-def _together(seen: Seen, fresh: Schema) -> tuple[Schema, Seen]:
+def _merge_schema(seen: SumsSoFar, fresh: Schema) -> tuple[Schema, SumsSoFar]:
     """Let the schema grow by the categories that are new, and the sums with it."""
     schema, place = merge(seen.schema, fresh)
     if schema == seen.schema:
         return schema, seen
 
-    def moved(stats: Stats) -> Stats:
+    def widened(stats: Stats) -> Stats:
         sums = np.zeros((len(stats.sums), schema.statistics))
         sums[:, place] = stats.sums
         return replace(stats, sums=sums)
 
-    return schema, Seen(schema, moved(seen.by_label), moved(seen.expected))
+    return schema, SumsSoFar(schema, widened(seen.by_label), widened(seen.expected))

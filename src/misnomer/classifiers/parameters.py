@@ -15,12 +15,15 @@ from misnomer.table import Group, Schema
 Array = NDArray[np.float64]
 
 
-def said_prior(class_prior: Any, fit_prior: bool, K: int) -> Array | None:
+def checked_class_prior(class_prior: Any, fit_prior: bool, K: int) -> Array | None:
     """Check the class shares that the user wants to predict with; None learns them.
 
     Examples
     --------
-    >>> said_prior(None, False, 2).tolist(), said_prior([0.3, 0.7], True, 2).tolist()
+    >>> (
+    ...     checked_class_prior(None, False, 2).tolist(),
+    ...     checked_class_prior([0.3, 0.7], True, 2).tolist(),
+    ... )
     ([0.5, 0.5], [0.3, 0.7])
     """
     if class_prior is None:

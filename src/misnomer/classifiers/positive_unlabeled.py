@@ -93,7 +93,7 @@ class PUClassifier(NoisyLabelEstimator):
         """Number the labels in the order of their names; a missing one is not positive."""
         given = super()._labels(y, n)
         gaps = labels.missing(given)
-        positive, off = two_names(given, gaps, self.positive)
+        positive, off = class_names(given, gaps, self.positive)
         on = ~gaps & (given == positive)
         if on.all() or not on.any():
             which = "the positive one" if on.any() else f"not the positive one ({positive!r})"
@@ -116,12 +116,12 @@ class PUClassifier(NoisyLabelEstimator):
         return tags
 
 
-def two_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
+def class_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
     """Tell the name of the positives, and that of the rest.
 
     Examples
     --------
-    >>> two_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
+    >>> class_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
     ('ill', '(not ill)')
     """
     if gaps.all():

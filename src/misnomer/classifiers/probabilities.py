@@ -29,7 +29,7 @@ def read_probabilities(given: Any, n: int) -> Any:
     return given
 
 
-def lined_up(given: Any, classes: NDArray[Any]) -> Array:
+def align_columns(given: Any, classes: NDArray[Any]) -> Array:
     """Check the probabilities that somebody brings, and line their columns up with the classes.
 
     Parameters
@@ -43,7 +43,7 @@ def lined_up(given: Any, classes: NDArray[Any]) -> Array:
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"dog": [0.2, 1.0], "cat": [0.8, 0.0]})
-    >>> lined_up(frame, np.array(["cat", "dog"])).tolist()
+    >>> align_columns(frame, np.array(["cat", "dog"])).tolist()
     [[0.8, 0.2], [0.0, 1.0]]
     """
     named = is_frame(given) and not isinstance(given, np.ndarray)
@@ -126,7 +126,7 @@ def _listed(names: Any, most: int = 6) -> str:
     return shown + (", ..." if len(names) > most else "")
 
 
-def seen_rows(share: Array, label: NDArray[Any]) -> str | None:
+def warning_of_seen_rows(share: Array, label: NDArray[Any]) -> str | None:
     """Say that probabilities look as if their model had seen the rows; None where they do not.
 
     A model of the other rows misses some labels: wrong ones, and rows that are hard to tell. One
@@ -135,7 +135,7 @@ def seen_rows(share: Array, label: NDArray[Any]) -> str | None:
     Examples
     --------
     >>> label = np.arange(100) % 2
-    >>> print(seen_rows(np.eye(2)[label] * 0.8 + 0.1, label)[:52])
+    >>> print(warning_of_seen_rows(np.eye(2)[label] * 0.8 + 0.1, label)[:52])
     the probabilities put the given label first in 100.0
     """
     at = np.flatnonzero(label >= 0)

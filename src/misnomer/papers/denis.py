@@ -12,7 +12,7 @@ import numpy as np
 from misnomer.channel import unlabeled
 from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import Naming
-from misnomer.classifiers.positive_unlabeled import two_names
+from misnomer.classifiers.positive_unlabeled import class_names
 from misnomer.papers.preset import FlipRates, Preset, TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.em import em_from_moments, em_from_random
@@ -310,7 +310,7 @@ class PUNB(TwoClasses):
         """Turn labels into 1 (positive) and 0 (unlabeled, missing), and remember their names."""
         given = Preset._labels(self, y, n)
         gaps = labels.missing(given)
-        positive, off = two_names(given, gaps, self.positive)
+        positive, off = class_names(given, gaps, self.positive)
         on = ~gaps & (given == positive)
         if not on.any():
             raise ValueError(

@@ -25,7 +25,7 @@ from misnomer.solvers.conditional.fit import Conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em_from_diagonal
 from misnomer.solvers.moments.components import dominant
-from misnomer.solvers.moments.products import Features, feature_rows, features
+from misnomer.solvers.moments.products import FeatureMap, feature_map, feature_rows
 from misnomer.solvers.task import Fit, Task
 
 
@@ -305,7 +305,7 @@ class FilteredFit(Fit):
 def filter_and_count(task: Task, vote: str) -> Fit:
     """Count the rows that at most a share of the judges would label otherwise."""
     whole = task.whole
-    basis = features(task.schema, whole.sums[0], whole.rows)
+    basis = feature_map(task.schema, whole.sums[0], whole.rows)
     X = sparse.csr_array(sparse.vstack([_feature_matrix(basis, batch) for batch in task.batches]))
     given = np.concatenate([batch.given for batch in task.batches])
     outvoted = against(X, given, task.channel.n_labels, judges(vote))
@@ -340,7 +340,7 @@ def against(
     return out.round(9)
 
 
-def _feature_matrix(basis: Features, batch: Any) -> sparse.csr_array:
+def _feature_matrix(basis: FeatureMap, batch: Any) -> sparse.csr_array:
     return sparse.csr_array(
         sparse.vstack([sparse.csr_array(x) for x, _ in feature_rows(basis, batch)])
     )

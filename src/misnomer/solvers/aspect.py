@@ -20,7 +20,7 @@ from misnomer.channel import Channel
 from misnomer.families import Gaussian
 from misnomer.kernels.reference import statistic
 from misnomer.model import Model, weights_of
-from misnomer.solvers.moments.products import features
+from misnomer.solvers.moments.products import feature_map
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Schema
 
@@ -47,7 +47,7 @@ def aspect(task: Task, trust: float = 0.8) -> Fit:
         P(true = given) at the start.
     """
     _check(task.schema, trust)
-    basis = features(task.schema, task.whole.sums[0], task.whole.rows)
+    basis = feature_map(task.schema, task.whole.sums[0], task.whole.rows)
     cells = sparse.csr_array(sparse.vstack([_statistics(b) @ basis.of for b in task.batches]))
     given = np.concatenate([batch.given for batch in task.batches])
     weight = np.concatenate(

@@ -15,7 +15,7 @@ from misnomer.simulate import BinaryTarget, all_cells, draw_binary_target
 from misnomer.smoothing import none
 from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.flip_rates import moments, roots
-from misnomer.solvers.moments.products import contrast, features, pair_sums, pairs_of, products
+from misnomer.solvers.moments.products import contrast, feature_map, pair_sums, pairs_of, products
 from misnomer.solvers.moments.third_moments import third_moments
 from misnomer.solvers.task import Task
 from misnomer.table import Batch
@@ -128,7 +128,7 @@ def test_pair_sums_agree_with_the_table_of_pairs():
     X, y = mixed_table(rng)
     task = task_of(X, y, KINDS, flips([0.2, 0.2]))
     sides = task.by_label
-    found = features(task.schema, sides.sums.sum(axis=0), sides.rows)
+    found = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
     u = contrast(found, sides.sums[1] / sides.mass[1], sides.sums[0] / sides.mass[0])
     (batch,) = task.batches
     fast, table = pair_sums(found, u, batch, y, 2), products(found, batch, y, 2)

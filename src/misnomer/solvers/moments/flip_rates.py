@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from misnomer.model import Model, weights_of
 from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.products import (
-    Features,
+    FeatureMap,
     PairSums,
     Products,
     contrast,
-    features,
+    feature_map,
     pair_sums,
     pairs_of,
     products,
@@ -112,7 +112,7 @@ def moments(task: Task, estimator: str = "least-squares") -> ClosedForm:
     if min(sides.mass) <= 0:
         raise ValueError("the closed form needs rows of both labels: one label has none")
     total = sides.sums.sum(axis=0)
-    basis = features(task.schema, total, sides.rows)
+    basis = feature_map(task.schema, total, sides.rows)
     if estimator != "least-squares":
         solve = literal if estimator == "literal" else equation_13
         return fit_of(task, sides, solve(basis, _products(task, basis)))
@@ -127,7 +127,7 @@ def moments(task: Task, estimator: str = "least-squares") -> ClosedForm:
     return replace(fit, standard_errors=named)
 
 
-def least_squares(basis: Features, sums: PairSums) -> Mixture:
+def least_squares(basis: FeatureMap, sums: PairSums) -> Mixture:
     """Regress D and E on C: ``r = sum C D / sum C^2``, then solve for alpha and beta."""
     minus, plus = sums.first / sums.mass[:, None]
     square = float(pairs_of(plus - minus, basis.words))
@@ -139,14 +139,14 @@ def least_squares(basis: Features, sums: PairSums) -> Mixture:
     return roots(rD * gap, rE * gap, gap)
 
 
-def literal(basis: Features, table: Products) -> Mixture:
+def literal(basis: FeatureMap, table: Products) -> Mixture:
     """Compute ``sum C D / sum [(C + D + E)^2 - 4 D E]`` and the same with E: (18) and (19)."""
     C, D, E = _cells(basis, table)
     below = _denominator(C, D, E)
     return roots(float(C @ D) / below, float(C @ E) / below, float(C @ C) / below)
 
 
-def equation_13(basis: Features, table: Products) -> Mixture:
+def equation_13(basis: FeatureMap, table: Products) -> Mixture:
     """Take beta from (18) and (15), and alpha from (13), each cell weighted by its C.
 
     Of the two admissible pairs, that with alpha > beta is taken: flip rates that add up to less
@@ -185,7 +185,7 @@ def alpha_given_beta(beta: float, C: float, D: float, E: float) -> float:
     return beta * ((1 - beta) * (C + D) - beta * E) / (E * (1 - 2 * beta))
 
 
-def _cells(basis: Features, table: Products) -> tuple[Array, Array, Array]:
+def _cells(basis: FeatureMap, table: Products) -> tuple[Array, Array, Array]:
     """List C, D and E of every pair of features of different columns."""
     mean = table.first / table.mass[:, None]
     E, D = table.second / table.mass[:, None, None] - np.einsum("ri,rj->rij", mean, mean)
@@ -233,7 +233,7 @@ def roots(of_alpha: float, of_beta: float, gap: float) -> Mixture:
     return Mixture(float(alpha), float(beta), max(abs(a - of_alpha), abs(b - of_beta)))
 
 
-def check_informative(basis: Features, by_column: Array, square: float) -> None:
+def check_informative(basis: FeatureMap, by_column: Array, square: float) -> None:
     """Say which condition fails when no two columns differ between the two samples."""
     telling = int(np.sum(abs(by_column) > 1e-12))
     if square > 1e-24 and (telling > 1 or basis.words.any()):
@@ -294,7 +294,7 @@ def _unknowns(mixture: Mixture, sums: PairSums) -> Array:
     return np.array([mixture.alpha, mixture.beta, mixture.prior(labeled), *rates])
 
 
-def _products(task: Task, basis: Features) -> Products:
+def _products(task: Task, basis: FeatureMap) -> Products:
     if len(basis.owner) > MAX_PRODUCT_FEATURES or basis.words.any():
         raise ValueError(
             f"the literal estimator needs a table of {len(basis.owner)} x {len(basis.owner)} "

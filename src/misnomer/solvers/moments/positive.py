@@ -22,7 +22,7 @@ from misnomer.model import Model, weights_of
 from misnomer.solvers.em import bounded, climb
 from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.flip_rates import check_informative
-from misnomer.solvers.moments.products import contrast, features, pair_sums, pairs_of, products
+from misnomer.solvers.moments.products import contrast, feature_map, pair_sums, pairs_of, products
 from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch
@@ -82,7 +82,7 @@ def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
 
 def positive_share(task: Task, sides: Stats, population: Stats, design: str) -> float:
     """Compute ``p = sum C D / sum (C D + C^2)`` over all pairs of columns, kept inside (0, 1)."""
-    basis = features(task.schema, sides.sums.sum(axis=0), sides.rows)
+    basis = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
     u = contrast(basis, sides.sums[1] / sides.mass[1], population.sums[0] / population.rows)
     sums = task.fold(lambda batch: pair_sums(basis, u, batch, _side(batch), 2), task.batches)
     positive = sums.first[1] / sums.mass[1]
@@ -102,7 +102,7 @@ def share_as_printed(task: Task, sides: Stats, design: str) -> float:
     ``sum (P_ij - Q_i Q_j) / sum (P_ij + P_i P_j - P_i Q_j - Q_i P_j)``, P of the population and Q
     of the positives. Right would be ``P_i P_j`` above and ``Q_i Q_j`` below.
     """
-    basis = features(task.schema, sides.sums.sum(axis=0), sides.rows)
+    basis = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
     table = task.fold(lambda batch: products(basis, batch, _side(batch), 2), task.batches)
     whole = slice(0, 1) if design == "two-sample" else slice(0, 2)
     rows = float(table.mass[whole].sum())

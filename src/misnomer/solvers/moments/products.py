@@ -24,7 +24,7 @@ CHUNK_ROWS = 1 << 13  # rows whose features are spelled out at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class FeatureMap:
     """The linear map from statistics to features.
 
     Attributes
@@ -47,7 +47,7 @@ class Features:
         return len(self.words)
 
 
-def features(schema: Schema, total: Array, rows: float) -> Features:
+def feature_map(schema: Schema, total: Array, rows: float) -> FeatureMap:
     """Build the map; ``total`` are the sums over all rows, (S,), to standardize the reals."""
     maps, owners, words = [], [], []
     start = 0
@@ -64,7 +64,7 @@ def features(schema: Schema, total: Array, rows: float) -> Features:
         start += columns
     owner = np.concatenate(owners) if owners else np.zeros(0, np.intp)
     of = sparse.csr_array(sparse.block_diag(maps)) if maps else sparse.csr_array((0, 0))
-    return Features(of, owner, np.array(words, bool))
+    return FeatureMap(of, owner, np.array(words, bool))
 
 
 def _map(group: Group, mean: Array) -> sparse.csr_array:
@@ -89,13 +89,13 @@ def _map(group: Group, mean: Array) -> sparse.csr_array:
     return sparse.csr_array(sparse.block_array(blocks))
 
 
-def contrast(basis: Features, plus: Array, minus: Array) -> Array:
+def contrast(basis: FeatureMap, plus: Array, minus: Array) -> Array:
     """Subtract the mean features of two samples, ``u = mean+ - mean-``, (f,); words as shares."""
     u: Array = _shared(basis, plus @ basis.of) - _shared(basis, minus @ basis.of)
     return u
 
 
-def _shared(basis: Features, mean: Array) -> Array:
+def _shared(basis: FeatureMap, mean: Array) -> Array:
     out = np.array(mean)
     for column in np.flatnonzero(basis.words):
         mine = basis.owner == column
@@ -128,7 +128,9 @@ class PairSums:
         return PairSums(self.mass + other.mass, self.first + other.first, self.pairs + other.pairs)
 
 
-def pair_sums(basis: Features, u: Array, batch: Batch, side: NDArray[np.int32], R: int) -> PairSums:
+def pair_sums(
+    basis: FeatureMap, u: Array, batch: Batch, side: NDArray[np.int32], R: int
+) -> PairSums:
     """Add up over the rows of a batch; a negative side leaves a row out. O(n d)."""
     spread = sparse.csr_array((u, (np.arange(len(u)), basis.owner)), shape=(len(u), basis.columns))
     total = PairSums(np.zeros(R), np.zeros((R, basis.columns)), np.zeros(R))
@@ -160,7 +162,7 @@ def pairs_of(s: Array, repeated: NDArray[np.bool_] | None = None) -> Array:
 
 
 def _scores(
-    basis: Features, t: sparse.csr_array, u: Array, spread: sparse.csr_array
+    basis: FeatureMap, t: sparse.csr_array, u: Array, spread: sparse.csr_array
 ) -> tuple[Array, Array]:
     """Score each column of each row, and the pairs of positions within its texts."""
     feature = sparse.csr_array(t @ basis.of)
@@ -201,7 +203,7 @@ class Products:
         )
 
 
-def products(basis: Features, batch: Batch, side: NDArray[np.int32], R: int) -> Products:
+def products(basis: FeatureMap, batch: Batch, side: NDArray[np.int32], R: int) -> Products:
     """Add up every product of two features: the table that `PairSums` does without."""
     f = len(basis.owner)
     total = Products(np.zeros(R), np.zeros((R, f)), np.zeros((R, f, f)))
@@ -218,7 +220,7 @@ def products(basis: Features, batch: Batch, side: NDArray[np.int32], R: int) -> 
 
 
 def feature_rows(
-    basis: Features, batch: Batch, rows: int = CHUNK_ROWS
+    basis: FeatureMap, batch: Batch, rows: int = CHUNK_ROWS
 ) -> Iterator[tuple[Array, Array]]:
     """List the features of the rows and their weights, chunk by chunk."""
     for piece, t in _statistic_rows(batch, rows):

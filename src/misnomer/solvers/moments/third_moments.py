@@ -18,10 +18,10 @@ from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.model import Model, weights_of
 from misnomer.solvers.moments.components import project
 from misnomer.solvers.moments.products import (
-    Features,
+    FeatureMap,
     Products,
+    feature_map,
     feature_rows,
-    features,
     products,
 )
 from misnomer.solvers.task import Fit, Task
@@ -59,25 +59,25 @@ def third_moments(task: Task, estimator: str = "aligned") -> Fit:
     if estimator not in ("aligned", "literal"):
         raise ValueError(f'estimator must be "aligned" or "literal", not {estimator!r}')
     whole = task.whole
-    basis = _once(features(task.schema, whole.sums[0], whole.rows), task.schema)
+    basis = _without_mirrors(feature_map(task.schema, whole.sums[0], whole.rows), task.schema)
     _check(task.schema, basis)
     table = task.fold(
         lambda batch: products(basis, batch, np.zeros(len(batch), np.int32), 1), task.batches
     )
     mean, second = central(table, basis.owner)
-    sign, loud = loadings(second)
-    picked = np.sort(np.argsort(-loud, kind="stable")[:MAX_TRIPLED_FEATURES])
+    sign, loading = loadings(second)
+    picked = np.sort(np.argsort(-loading, kind="stable")[:MAX_TRIPLED_FEATURES])
     third = task.fold(lambda batch: _triples(basis, batch, mean, picked), task.batches)
-    near = second[np.ix_(picked, picked)]
-    cube = third.total / whole.rows
+    pairs = second[np.ix_(picked, picked)]
+    triples = third.total / whole.rows
     if estimator == "literal":
         _check_flags(task.schema, len(picked))
-        return fit_of(task, basis, mean, *as_printed(near, cube), whole)
-    size, s = solve(near, cube, sign[picked], basis.owner[picked])
+        return fit_of(task, *as_printed(pairs, triples), whole)
+    size, s = solve(pairs, triples, sign[picked], basis.owner[picked])
     u = spread(second, size * sign[picked], picked, s)
     flag = np.isin(np.arange(len(u)), picked) & _flags(task.schema)
     u[flag] = (size * sign[picked])[flag[picked]]  # the paper's own formula
-    return fit_of(task, basis, mean, u, s, whole)
+    return fit_of(task, u, s, whole)
 
 
 def central(table: Products, owner: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -156,11 +156,11 @@ def spread(second: Array, u: Array, picked: NDArray[np.intp], s: float) -> Array
     return out
 
 
-def fit_of(task: Task, basis: Features, mean: Array, u: Array, s: float, whole: Stats) -> Fit:
+def fit_of(task: Task, u: Array, s: float, whole: Stats) -> Fit:
     """Put the model of class 0 and class 1 together."""
     average = whole.sums[0] / whole.rows
     shift = np.stack([-(1 + s) * u, (1 - s) * u])
-    means = np.stack([_moved(task.schema, average, row) for row in shift])
+    means = np.stack([_shifted(task.schema, average, row) for row in shift])
     means, moved = project(task.schema, means, average, whole.rows)
     prior = np.array([(1 - s) / 2, (1 + s) / 2])
     virtual = task.smoothing.virtual(task.schema, whole, np.full((1, 2), 0.5))
@@ -172,7 +172,7 @@ def fit_of(task: Task, basis: Features, mean: Array, u: Array, s: float, whole: 
     return Fit(model, objective, (objective,), details=details, projection=moved)
 
 
-def _moved(schema: Schema, average: Array, shift: Array) -> Array:
+def _shifted(schema: Schema, average: Array, shift: Array) -> Array:
     """Add a shift of the features to mean statistics: the way back from features, (S,)."""
     parts, start = [], 0
     for group in schema.groups:
@@ -184,13 +184,13 @@ def _moved(schema: Schema, average: Array, shift: Array) -> Array:
         if isinstance(family, Bernoulli):
             parts.append(np.concatenate([old[:d], old[d:] + delta]))
         elif isinstance(family, Gaussian):
-            parts.append(_moved_reals(old, delta, d))
+            parts.append(_shifted_reals(old, delta, d))
         else:
             parts.append(old + delta)
     return np.concatenate(parts)
 
 
-def _moved_reals(old: Array, delta: Array, d: int) -> Array:
+def _shifted_reals(old: Array, delta: Array, d: int) -> Array:
     seen, first, second = np.split(old, 3)
     n = np.where(seen > 0, seen, 1.0)
     m = first / n
@@ -200,7 +200,7 @@ def _moved_reals(old: Array, delta: Array, d: int) -> Array:
     return np.concatenate([seen, first + line, second + square])
 
 
-def _once(basis: Features, schema: Schema) -> Features:
+def _without_mirrors(basis: FeatureMap, schema: Schema) -> FeatureMap:
     """Keep one feature of each flag: the other one is its mirror image."""
     parts = []
     for group in schema.groups:
@@ -209,7 +209,7 @@ def _once(basis: Features, schema: Schema) -> Features:
         mirrored = (np.arange(size) < d) & isinstance(group.family, Bernoulli)
         parts.append(~mirrored)
     kept = np.flatnonzero(np.concatenate(parts)) if parts else np.zeros(0, np.intp)
-    return Features(basis.of[:, kept], basis.owner[kept], basis.words)
+    return FeatureMap(basis.of[:, kept], basis.owner[kept], basis.words)
 
 
 def _flags(schema: Schema) -> NDArray[np.bool_]:
@@ -222,7 +222,7 @@ def _flags(schema: Schema) -> NDArray[np.bool_]:
     return np.concatenate(parts)
 
 
-def _triples(basis: Features, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Triples:
+def _triples(basis: FeatureMap, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Triples:
     f = len(picked)
     total = np.zeros((f * f, f))
     for x, weight in feature_rows(basis, batch, rows=512):
@@ -241,7 +241,7 @@ def _check_flags(schema: Schema, columns: int) -> None:
         )
 
 
-def _check(schema: Schema, basis: Features) -> None:
+def _check(schema: Schema, basis: FeatureMap) -> None:
     for group in schema.groups:
         if not isinstance(group.family, Bernoulli | Categorical | Gaussian):
             raise ValueError(
