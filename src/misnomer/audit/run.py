@@ -70,7 +70,7 @@ def audit(
     data : frame, array, sparse matrix, dict of columns, list of dicts or of texts, or path
         The rows; a Series, a Hugging Face Dataset or a record batch, too. A column of lists of
         numbers is an embedding. A path names a CSV, TSV, Parquet, Arrow, Feather, Excel or
-        JSON file (.gz too), or a folder of Parquet files.
+        JSON file (.gz too), or a folder of them.
     label : str, int or array
         The label column of a frame or a file, or the labels themselves: ``audit(X, y)``. A missing
         label (None, NaN, an empty cell) is no error: such a row only helps to learn.
