@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from misnomer.reports.wording import counted, percent, shown
+from misnomer.verdict import Verdict
 
 Tests = Mapping[str, Any]
 
 _EXPLAINED = 3.0  # log-likelihood that the columns must add
 _CERTAIN = 0.75  # mean probability of the best class, from the columns alone
-_REPEATING = 3.0  # standard errors by which evidence varies more than that of independent columns
-_SEEN = 3.0  # standard errors by which columns know who is mislabeled within a class
+_UNEVEN = ("Errors gather on", "Errors differ by")  # sentences about where errors strike
 _APART = 0.10  # width of error rates that explain the labels about as well
 _FEW_ROWS = 10  # of a class
 _FEW_ANSWERS = 2.5  # per row
@@ -31,8 +31,8 @@ class Assumption:
     ----------
     claim : str
         What is assumed.
-    held : bool
-        Whether the data bears it out.
+    held : bool or None
+        Whether the data bears it out; None where labels and columns cannot tell.
     result : str
         What was found.
     meaning : str
@@ -40,23 +40,43 @@ class Assumption:
     """
 
     claim: str
-    held: bool
+    held: bool | None
     result: str
     meaning: str
 
 
-def assumptions(tests: Tests) -> list[Assumption]:
-    """Put the results behind a verdict into words, those that failed first.
+def assumptions(verdict: Verdict) -> list[Assumption]:
+    """Put the results behind a verdict into words: what failed, what is open, what held.
 
     Examples
     --------
-    >>> for one in assumptions({"rows_of_the_smallest_class": 4.2, "converged": True}):
+    >>> tests = {"rows_of_the_smallest_class": 4.2, "converged": True}
+    >>> for one in assumptions(Verdict("assumed", (), tests)):
     ...     print("held" if one.held else "failed", "-", one.claim)
     failed - Every class has enough rows.
     held - The fit came to an end.
     """
-    found = [made for rule in _RULES if (made := rule(tests)) is not None]
-    return sorted(found, key=lambda one: one.held)
+    found = [_alike(verdict), *(rule(verdict.tests) for rule in _RULES)]
+    return sorted(
+        (one for one in found if one), key=lambda one: (False, None, True).index(one.held)
+    )
+
+
+def _alike(verdict: Verdict) -> Assumption | None:
+    """Name the assumption that no look at labels and columns can test, unless rows were checked."""
+    if "nats_explained" not in verdict.tests or verdict.level == "checked":
+        return None
+    claim = "Errors strike the rows of a class alike."
+    uneven = next((one for one in verdict.sentences if one.startswith(_UNEVEN)), "")
+    if uneven:
+        meaning = "The rate is an average over rows that differ; check some rows to be sure of it."
+        return Assumption(claim, False, uneven, meaning)
+    return Assumption(
+        claim,
+        None,
+        "Labels and columns show no sign of the contrary, but cannot rule it out.",
+        "The rate holds if this does. Rows that a person has checked tell it either way.",
+    )
 
 
 def _speaking(tests: Tests) -> Assumption | None:
@@ -102,43 +122,6 @@ def _usual(tests: Tests) -> Assumption | None:
         "The names of the classes are right."
         if held
         else "Which class is which cannot be told from this data.",
-    )
-
-
-def _repeating(tests: Tests) -> Assumption | None:
-    if "dispersion_z" not in tests:
-        return None
-    held = float(tests["dispersion_z"]) < _REPEATING
-    pairs = list(tests.get("repeating_columns", ()))
-    most = f", most of all “{shown(pairs[0][0])}” and “{shown(pairs[0][1])}”" if pairs else ""
-    return Assumption(
-        "Within a class, columns do not repeat each other.",
-        held,
-        "They look independent." if held else f"Some do{most}.",
-        "Each column counts in full."
-        if held
-        else "The same evidence would count twice: it was made weaker to correct for that, and "
-        "intervals are wider.",
-    )
-
-
-def _alike(tests: Tests) -> Assumption | None:
-    if "difficulty" not in tests and "errors_seen_by_columns_z" not in tests:
-        return None
-    hard = str(tests.get("difficulty", "no")) != "no"
-    seen = float(tests.get("errors_seen_by_columns_z", 0.0)) > _SEEN
-    result = "No sign of the contrary was found."
-    if hard or seen:
-        result = "Errors gather on rows that are hard to tell." if hard else ""
-        result += " " if hard and seen else ""
-        result += "Within a class the columns tell who is mislabeled." if seen else ""
-    return Assumption(
-        "Errors strike the rows of a class alike.",
-        not (hard or seen),
-        result,
-        "This is what labels and columns alone can least test: rows that a person has checked can."
-        if not (hard or seen)
-        else "The rate is an average over rows that differ; check some rows to be sure of it.",
     )
 
 
@@ -214,8 +197,6 @@ _RULES: tuple[Callable[[Tests], Assumption | None], ...] = (
     _several,
     _usual,
     _single,
-    _alike,
-    _repeating,
     _rows,
     _answers,
     _copies,

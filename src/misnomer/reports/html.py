@@ -217,7 +217,7 @@ def _method(audit: Audit) -> dict[str, Any]:
     seed = audit.classifier.get_params().get("random_state")
     return {
         "version": __version__,
-        "assumptions": assumptions(audit.verdict.tests),
+        "assumptions": assumptions(audit.verdict),
         "kinds": sorted(kinds.items()),
         "families": list(audit.fitted.families.items())[:_COLUMNS],
         "more_families": max(0, len(audit.fitted.families) - _COLUMNS),

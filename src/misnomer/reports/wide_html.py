@@ -59,7 +59,7 @@ def wide_page(audit: WideAudit, issues: pa.Table) -> str:
             labels=spots[:_LABELS],
             more_labels=max(0, len(spots) - _LABELS),
             suspects=[_suspect(audit, one) for one in issues.slice(0, _SUSPECTS).to_pylist()],
-            assumptions=assumptions(audit.verdict.tests),
+            assumptions=assumptions(audit.verdict),
             origin=source_of(audit),
             kinds=sorted(kinds.items()),
             families=list(families.items())[:_COLUMNS],
