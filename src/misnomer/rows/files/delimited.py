@@ -64,23 +64,30 @@ class Delimited:
         """What stands between two cells."""
         return self.dialect.separator or ","
 
-    def rows(self) -> Iterator[list[str]]:
-        """Read cell by cell, slowly; lines before the header are passed over."""
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Read cell by cell, slowly: each row that holds something, and the line it begins on."""
         csv.field_size_limit(_WIDEST)
+        skip, before = self.dialect.skip, 0
         with self.opened() as stream:
-            lines = self._text(stream)
-            yield from csv.reader(lines, delimiter=self.separator)
-
-    def _text(self, stream: BinaryIO) -> Iterator[str]:
-        lines = islice(bounded_lines(stream, self.name), self.dialect.skip, None)
-        return (line.decode("utf-8") for line in lines)
+            lines = islice(bounded_lines(stream, self.name), skip, None)
+            reader = csv.reader((line.decode() for line in lines), delimiter=self.separator)
+            try:
+                for cells in reader:
+                    if cells:
+                        yield skip + before + 1, cells
+                    before = reader.line_num
+            except UnicodeDecodeError:
+                raise NotUTF8Error(
+                    f"{self.name}: line {skip + reader.line_num + 1} is not UTF-8 text: say which "
+                    "encoding it has (--encoding cp1252 for most old files)"
+                ) from None
+            except csv.Error as error:
+                where = f"{self.name}: line {skip + reader.line_num + 1}"
+                raise ValueError(f"{where} cannot be read ({error})") from None
 
     def header(self) -> list[str]:
         """Read the names of the columns; a nameless column is called by its place."""
-        try:
-            cells = next(self.rows(), [])
-        except (UnicodeDecodeError, csv.Error):
-            raise ValueError(self.fault() or f"{self.name}: the header cannot be read") from None
+        _, cells = next(self.rows(), (0, list[str]()))
         if not self.dialect.header:
             return [f"column {place}" for place in range(1, len(cells) + 1)]
         cells = [cells[0].removeprefix("\ufeff"), *cells[1:]] if cells else []
@@ -94,37 +101,22 @@ class Delimited:
 
     def fault(self) -> str | None:
         """Say which line is at fault, if any: read again, slowly, up to there."""
-        csv.field_size_limit(_WIDEST)
-        skip, name = self.dialect.skip, self.name
-        with self.opened() as stream:
-            lines = csv.reader(self._text(stream), delimiter=self.separator, strict=False)
-            width, before = 0, 0
-            try:
-                for cells in lines:
-                    width = width or len(cells)
-                    if cells and len(cells) != width:
-                        first = "header" if self.dialect.header else "first line"
-                        return (
-                            f"{name}: line {skip + before + 1} has {_cells(len(cells))}, but the "
-                            f"{first} has {width}: check for a separator or a quotation mark too "
-                            "many"
-                        )
-                    before = lines.line_num
-            except UnicodeDecodeError:
-                raise NotUTF8Error(
-                    f"{name}: line {skip + lines.line_num + 1} is not UTF-8 text: say which "
-                    "encoding it has (--encoding cp1252 for most old files)"
-                ) from None
-            except csv.Error as error:
-                return f"{name}: line {skip + lines.line_num + 1} cannot be read ({error})"
+        width, first = 0, "header" if self.dialect.header else "first line"
+        for line, cells in self.rows():
+            width = width or len(cells)
+            if len(cells) != width:
+                count = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
+                return (
+                    f"{self.name}: line {line} has {count}, but the {first} has {width}: check for "
+                    "a separator or a quotation mark too many"
+                )
         return None
 
     def only_header(self) -> bool:
         """Tell a file that holds nothing after its header."""
-        lines = (cells for cells in self.rows() if cells)
         try:
-            return len(list(islice(lines, 2))) < 1 + self.dialect.header
-        except (UnicodeDecodeError, csv.Error):
+            return len(list(islice(self.rows(), 2))) < 1 + self.dialect.header
+        except ValueError:
             return False
 
     def lines(self, rows: int) -> Iterable[int] | None:
@@ -138,19 +130,10 @@ class Delimited:
             if _count(stream) == skip + header + rows:
                 return range(skip + header + 1, skip + header + rows + 1)
         try:
-            found = list(self._starts())[header:]
-        except (UnicodeDecodeError, csv.Error):
+            found = [line for line, _ in self.rows()][header:]
+        except ValueError:
             return None
         return found if len(found) == rows else None
-
-    def _starts(self) -> Iterator[int]:
-        """Read cell by cell, slowly: the line on which each row begins."""
-        with self.opened() as stream:
-            reader, before = csv.reader(self._text(stream), delimiter=self.separator), 0
-            for cells in reader:
-                if cells:
-                    yield self.dialect.skip + before + 1
-                before = reader.line_num
 
     def read_options(self, names: list[str], block: int) -> arrow_csv.ReadOptions:
         """Tell Arrow what the columns are called, and where they begin."""
@@ -169,10 +152,6 @@ def _count(stream: BinaryIO) -> int:
         count += block.count(b"\n")
         last = block[-1:]
     return count + (last != b"\n")
-
-
-def _cells(count: int) -> str:
-    return f"{count} cell{'s' * (count != 1)}"
 
 
 def delimited(opened: Open, name: str, dialect: Dialect) -> Delimited:
