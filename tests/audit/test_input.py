@@ -159,6 +159,10 @@ def test_bad_input_gets_one_sentence(change, options, sentence):
 def test_bad_arrays():
     with pytest.raises(ValueError, match=r"call audit\(X, y\)"):
         audit(np.ones((4, 2)), label="pet")
+    with pytest.raises(ValueError, match=r"one column of numbers is X.reshape\(-1, 1\)"):
+        audit(pd.Series([1.0, 2.0]), ["a", "b"])
+    with pytest.raises(ValueError, match=r"complex numbers: make columns of their real [a-z ]*$"):
+        audit(np.ones((4, 2), complex), list("abab"))
     with pytest.raises(ValueError, match="the table has no rows"):
         audit(pets().iloc[:0], label="pet")
     with pytest.raises(ValueError, match="no column is left"):

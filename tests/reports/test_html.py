@@ -9,9 +9,10 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from misnomer import reports
+from misnomer import audit, reports
 from misnomer.reports.html import to_html
 from misnomer.review import server
 from tests.reports.audits import HOSTILE, hostile_audit, large_audit, small_audit
@@ -214,3 +215,13 @@ def test_the_report_has_the_colors_of_the_page(dark):
     report = _colors((TEMPLATES / "report.css").read_text(), dark)
     page = _colors((PAGE / "page.css").read_text(), dark)
     assert report and {name: page[name] for name in report} == report
+
+
+def test_the_command_names_the_file_and_all_that_was_said(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"p{i};{i % 2 * 3 + rng.normal():.2f};{'ab'[i % 2]}" for i in range(60)]
+    path = tmp_path / "my visits.txt"
+    path.write_text("who;x;label\n" + "\n".join(lines))
+    page = to_html(audit(path, label="label", id="who", reading={"sep": ";"}))
+    assert "misnomer audit &#39;my visits.txt&#39; --label label" in page
+    assert "--id who" in page and "--sep" in page and "DATA" not in page

@@ -279,7 +279,10 @@ def is_numbering(name: str, source: pa.Table) -> bool:
 def _from_array(data: Any, y: Any, trusted: Any) -> Inputs:
     X = data if sparse.issparse(data) or isinstance(data, np.ndarray) else _array(data)
     if X.ndim != 2:
-        raise ValueError(f"X must be a table with rows and columns, not of shape {X.shape}")
+        one = ": one column of numbers is X.reshape(-1, 1), or X.to_frame()" if X.ndim == 1 else ""
+        raise ValueError(f"X must be a table with rows and columns, not of shape {X.shape}{one}")
+    if X.dtype.kind == "c":
+        raise ValueError("X holds complex numbers: make columns of their real and imaginary parts")
     given = _aligned(y, X.shape[0])
     source = None
     if not sparse.issparse(X):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -223,8 +224,16 @@ def _method(audit: Audit) -> dict[str, Any]:
         "more_families": max(0, len(audit.fitted.families) - _COLUMNS),
         "parameters": parameters(audit),
         "python": f"audit(data, {python_words(audit)}, random_state={seed!r})",
-        "command": f"misnomer audit DATA {shell_words(audit)}",
+        "command": _command(audit),
     }
+
+
+def _command(audit: Audit) -> str:
+    """Write the command that does it again; of rows that were in memory, DATA is the file."""
+    origin = audit.origin
+    if origin is None or not origin.options:
+        return f"misnomer audit DATA {shell_words(audit)}"
+    return shlex.join(["misnomer", "audit", os.path.basename(origin.path), *origin.options])
 
 
 def _plain(value: Any) -> str:
