@@ -89,14 +89,7 @@ def scan(
     """
     files, base = files_of(path)
     bad: list[str] = []
-    kinds: dict[str, str] = {}
-    for file in files:
-        try:
-            kinds[file] = kind_of(file)
-        except ValueError as error:
-            if not skip_bad:
-                raise
-            bad.append(str(error))
+    kinds = _kinds(files, bad if skip_bad else None)
     if not kinds:
         raise ValueError(f"{path}: no file of it can be read")
     several = sorted(set(kinds.values()))
@@ -107,6 +100,19 @@ def scan(
     reading = Reading(list(kinds), base, rows, told, mapped, dialect, keep)
     schema, parts = reading.parts(several[0])
     return Scan(schema, parts, sum(map(size_of, kinds)), tuple(bad))
+
+
+def _kinds(files: Sequence[str], bad: list[str] | None) -> dict[str, str]:
+    """Tell what each file is; one that cannot be opened raises, or is left out."""
+    kinds = {}
+    for file in files:
+        try:
+            kinds[file] = kind_of(file)
+        except ValueError as error:
+            if bad is None:
+                raise
+            bad.append(str(error))
+    return kinds
 
 
 def prefetch(items: Iterable[Item], depth: int = 1) -> Iterator[Item]:

@@ -337,19 +337,21 @@ def text(reading: Reading, opened_as: Callable[[str], Open] | None = None) -> Fo
         if set(part.header) != set(first.header):
             odd = sorted(set(part.header) ^ set(first.header))[0]
             raise ValueError(f"{part.name}: column {odd!r} is not in all of the files")
-    kinds, clean = {}, set()
-    for name in first.header:
-        total = Guess()
-        for part, guesses, _ in found:
-            total = total + guesses[part.header.index(name)]
-        kinds[name] = total.kind(decimal_comma=first.dialect.separator == ";")
-        if total.clean and not dialect.missing:
-            clean.add(name)
+    totals = {name: _total(name, found) for name in first.header}
+    comma = first.dialect.separator == ";"  # where a semicolon separates, a comma marks decimals
+    kinds = {name: total.kind(decimal_comma=comma) for name, total in totals.items()}
+    clean = {name for name, total in totals.items() if total.clean and not dialect.missing}
     schema = pa.schema([pa.field(name, TYPES[kinds[name]]) for name in first.header])
     return schema, tuple(
         _part_of(replace(part, kinds=kinds, clean=frozenset(clean)), parsed_part)
         for part, _, parsed_part in found
     )
+
+
+def _total(name: str, found: list[tuple[TextPart, list[Guess], ParsedPart | None]]) -> Guess:
+    """Add up what a column can be, over all files."""
+    each = (guesses[part.header.index(name)] for part, guesses, _ in found)
+    return sum(each, Guess())
 
 
 def _part_of(part: TextPart, parsed_part: ParsedPart | None) -> Part:
