@@ -135,7 +135,7 @@ def while_fitting(found, folder: str) -> None:
         started = time.perf_counter()
         spent = timed(Visitor(port, token), 200)
         show(spent)
-        review.settle(600)
+        review.wait_for_fit(600)
         seconds = time.perf_counter() - started
         print(f"{review.ranking.version} fits in {seconds:.0f} s")
 

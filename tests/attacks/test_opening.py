@@ -46,6 +46,8 @@ for folder in map(Path, FOLDERS):
     code = misnomer.cli.app(["export", str(folder), "--out", str(folder / "clean.csv")],
                             standalone_mode=False)
     print(code)
+    words = ["check", str(folder), "--rows", "2", "--sheet", str(folder / "sheet.csv")]
+    misnomer.cli.app(words, standalone_mode=False)
 """
 
 
@@ -107,6 +109,7 @@ def test_no_address_out_of_a_folder_is_opened(tmp_path, made):
     assert len(lines) == len(paths)
     assert all("was not looked at" in line and "--data" in line for line in lines)
     assert all((folder / "clean.csv").is_file() for folder in folders)
+    assert all((folder / "sheet.csv").is_file() for folder in folders)
 
 
 def test_the_file_beside_the_folder_is_still_compared(tmp_path, made):

@@ -91,7 +91,7 @@ def test_without_decisions_a_refit_changes_nothing(review):
 def test_a_background_refit_arrives(folder, truth):
     review = Review(reviewed_audit(folder), folder / FILE)
     decide_some(review, truth, 6)
-    assert review.settle() and review.trouble is None
+    assert review.wait_for_fit() and review.trouble is None
     assert review.ranking.version >= 1
     review.close()
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from misnomer.audit import audit, load_audit, save_audit
 from misnomer.cli import app
 from misnomer.review.rows.origin import reviewed_audit
-from misnomer.store import folders, locks
+from misnomer.store import folders, writing
 from misnomer.store.folders import check_whole, filling, reading
 
 OLD = {"a.txt": "old a", "b.txt": "old b", "gone.txt": "old", "sample/c.txt": "old c"}
@@ -143,7 +143,7 @@ def test_the_next_run_clears_what_a_killed_one_left_and_nothing_else(tmp_path):
 
 
 def test_a_folder_in_use_is_not_replaced(tmp_path, monkeypatch):
-    monkeypatch.setattr(locks, "_PATIENCE", 0.0)
+    monkeypatch.setattr(writing, "_MAX_WAIT_SECONDS", 0.0)
     fill(tmp_path / "one", OLD)
     with reading(tmp_path / "one"):
         with pytest.raises(OSError, match="is in use"):

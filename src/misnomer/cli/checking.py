@@ -87,7 +87,7 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
     _need_extra()
     from misnomer.review.server.checks import checking
     from misnomer.review.server.serve import serve
-    from misnomer.store.locks import held
+    from misnomer.store.writing import held
 
     with held(room.folder):
         serve(partial(checking, room), port=port, browser=browser, warn=complain)

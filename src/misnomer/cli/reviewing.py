@@ -103,7 +103,7 @@ def _serve(
     from misnomer.review.server.app import application
     from misnomer.review.server.serve import serve
     from misnomer.review.session import FILE, Review
-    from misnomer.store.locks import held
+    from misnomer.store.writing import held
 
     if shown["notice"] is not None:
         complain(shown["notice"])

@@ -130,10 +130,10 @@ class Decisions:
             self._read_on()
 
     def _read_on(self) -> None:
-        found = self._connection.execute(
+        cursor = self._connection.execute(
             f"SELECT {ledger.COLUMNS} FROM decision WHERE id > ? ORDER BY id", (self._seen,)
         )
-        for cells in found.fetchall():
+        for cells in cursor.fetchall():
             self._take(_decision(cells))
 
     def _take(self, one: Decision) -> None:
@@ -171,8 +171,8 @@ class Decisions:
     def standing(self) -> list[Decision]:
         """List the decisions that stand, one per decided row, in the order they were made."""
         with self._lock:
-            found = (self.of(row) for row in self._by_row)
-            return sorted((one for one in found if one is not None), key=lambda one: one.id)
+            latest = (self.of(row) for row in self._by_row)
+            return sorted((one for one in latest if one is not None), key=lambda one: one.id)
 
     def last(self, who: str | None = None) -> Decision | None:
         """Find the latest decision that has not been undone, of one reviewer if so asked."""
@@ -185,12 +185,12 @@ class Decisions:
 
     def opinions(self) -> dict[int, dict[str, Decision]]:
         """Collect what each reviewer last said of a row, by row; undone decisions are none."""
-        found: dict[int, dict[str, Decision]] = {}
+        opinions: dict[int, dict[str, Decision]] = {}
         with self._lock:
             for number, one in self._log.items():
                 if one.undoes is None and number not in self._undone:
-                    found.setdefault(one.row, {})[one.who] = one
-        return found
+                    opinions.setdefault(one.row, {})[one.who] = one
+        return opinions
 
     def add(
         self, *, key: str, row: int, action: str, seen: int | None = None, **said: Any
@@ -323,8 +323,8 @@ class Decisions:
 
     def _known(self, key: str) -> int | None:
         query = "SELECT id FROM decision WHERE key = ?"
-        found = self._connection.execute(query, (key,)).fetchone()
-        return None if found is None else int(found[0])
+        cells = self._connection.execute(query, (key,)).fetchone()
+        return None if cells is None else int(cells[0])
 
     def _by_key(self, key: str) -> Decision:
         with self._lock:

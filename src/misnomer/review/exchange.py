@@ -131,7 +131,7 @@ def read_answers(file: Path, rows: int) -> list[Answer]:
         raise ReviewError(f"{file}: this is no JSON file") from None
     if not isinstance(content, list):
         raise ReviewError(f"{file}: Label Studio and Argilla write a list, this is none")
-    found: dict[int, Answer] = {}
+    answers: dict[int, Answer] = {}
     for place, entry in enumerate(content):
         try:
             answer = _answer(entry)
@@ -143,8 +143,8 @@ def read_answers(file: Path, rows: int) -> list[Answer]:
             continue
         if not 0 <= answer.row < rows:
             raise ReviewError(f"{file}: entry {place} is about row {answer.row} of {rows}")
-        found[answer.row] = answer
-    return list(found.values())
+        answers[answer.row] = answer
+    return list(answers.values())
 
 
 def _answer(entry: dict[str, Any]) -> Answer | None:

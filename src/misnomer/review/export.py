@@ -5,14 +5,12 @@ Its rows stay in their order and its columns keep their types; who decided what 
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -28,7 +26,8 @@ from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.origin import fingerprint
 from misnomer.review.session import FILE, Review
-from misnomer.store.writing import replacing
+from misnomer.store.spreadsheet import print_csv
+from misnomer.store.writing import replacing, write_text
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -322,26 +321,12 @@ def write_table(tables: pa.Table | Iterable[pa.Table], path: Path, suffix: str) 
         write_tables(parts, path)
         return
     with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-        lines = csv.writer(stream, lineterminator="\n")
         for nth, table in enumerate(parts):
-            if not nth:
-                lines.writerow(table.column_names)
-            for batch in table.to_batches(max_chunksize=10_000):
-                columns = [column.to_pylist() for column in batch.columns]
-                for cells in zip(*columns, strict=True):
-                    lines.writerow([_cell(cell) for cell in cells])
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value.isoformat() if isinstance(value, date | datetime) else value
+            print_csv(table, stream, exact=True, header=nth == 0)
 
 
 def write_log(decisions: Decisions, path: Path) -> None:
     """Write the whole log as JSON lines, undone decisions and undoings included, then the notes."""
-    said = [asdict(one) for one in decisions.entries()]
-    said += [asdict(note) for note in decisions.notes().values()]
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
-        for one in said:
-            stream.write(json.dumps(one, ensure_ascii=False) + "\n")
+    entries: list[Any] = [*decisions.entries(), *decisions.notes().values()]
+    lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in entries]
+    write_text(path, "".join(lines))

@@ -138,8 +138,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
 
 def _check(connection: sqlite3.Connection, path: Path, fingerprint: str) -> None:
     query = "SELECT value FROM about WHERE name = 'fingerprint'"
-    found = connection.execute(query).fetchone()
-    if found is None or found[0] != fingerprint:
+    stored = connection.execute(query).fetchone()
+    if stored is None or stored[0] != fingerprint:
         raise ReviewError(
             f"{path}: its decisions are about other rows or labels than this audit has now: the "
             "data has changed since; audit it into a new folder, or move the file away"

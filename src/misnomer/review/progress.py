@@ -21,8 +21,9 @@ Array = NDArray[np.float64]
 
 CONFIDENCE = 0.90
 _DRAWS = 4_000
-_BELIEF = 4.0  # expected errors that the model's own probabilities are worth
-_FEW_CHECKS = 10  # below, a sample says nothing yet
+_MODEL_ERRORS = 4.0  # expected errors that the model's own probabilities are worth
+_ROWS_AT_ONCE = 1 << 22
+_MIN_CHECKS = 10  # below, a sample says nothing yet
 
 
 @dataclass(frozen=True)
@@ -127,10 +128,10 @@ def left(reviewed: Reviewed) -> Left:
     Examples
     --------
     >>> suspects, others = Bins.of(np.full(10, 0.5)), Bins.of(np.full(100, 0.01))
-    >>> found = left(Reviewed(suspects, others, 20.0, 20, 50, 0))
-    >>> round(found.model.value), found.checks
+    >>> remaining = left(Reviewed(suspects, others, 20.0, 20, 50, 0))
+    >>> round(remaining.model.value), remaining.checks
     (6, 50)
-    >>> found.sample.low < 6 < found.sample.high
+    >>> remaining.sample.low < 6 < remaining.sample.high
     True
     """
     rng = np.random.default_rng(0)
@@ -140,7 +141,7 @@ def left(reviewed: Reviewed) -> Left:
     share, rows = reviewed.suspects.corrected(np.array([factor]))
     suspected = float((rows @ share).sum())
     sample = None
-    if reviewed.checks >= _FEW_CHECKS:
+    if reviewed.checks >= _MIN_CHECKS:
         drawn = among_suspects + rng.binomial(len(reviewed.others), _share(reviewed, rng))
         # The value takes the model's word for one row; the interval takes it for none.
         expected = reviewed.others.sum / max(len(reviewed.others), 1)
@@ -152,12 +153,12 @@ def left(reviewed: Reviewed) -> Left:
 
 def _factor(reviewed: Reviewed) -> float:
     """Compute ``(errors + belief) / (expected + belief)``: how far the model is off."""
-    return (reviewed.errors + _BELIEF) / (reviewed.expected + _BELIEF)
+    return (reviewed.errors + _MODEL_ERRORS) / (reviewed.expected + _MODEL_ERRORS)
 
 
 def _suspects(reviewed: Reviewed, rng: np.random.Generator) -> Array:
     """Draw the errors among open suspects: the factor is a Gamma variable about its mean."""
-    shape, rate = reviewed.errors + _BELIEF, reviewed.expected + _BELIEF
+    shape, rate = reviewed.errors + _MODEL_ERRORS, reviewed.expected + _MODEL_ERRORS
     return _errors(reviewed.suspects, rng.gamma(shape, 1.0 / rate, _DRAWS), rng)
 
 
@@ -192,12 +193,12 @@ class Advice:
     sentence: str
 
 
-def advice(found: Left, coming: Array, labeled: int) -> Advice:
+def advice(remaining: Left, coming: Array, labeled: int) -> Advice:
     """Say whether further decisions are worth it.
 
     Parameters
     ----------
-    found : Left
+    remaining : Left
         What remains.
     coming : array
         P(wrong) of the next rows in the queue.
@@ -218,23 +219,20 @@ def advice(found: Left, coming: Array, labeled: int) -> Advice:
         return Advice(True, "Every labeled row has been decided.")
     if hope >= 1.0:
         return Advice(False, f"Go on: the next {len(ahead)} suspects hold about {hope:.0f} errors.")
-    if found.sample is None:
-        more = _FEW_CHECKS - found.checks
+    if remaining.sample is None:
+        more = _MIN_CHECKS - remaining.checks
         return Advice(
             False,
             f"The next {len(ahead)} suspects hold about {hope:.1f} errors; check {more} more "
             "random rows before you stop.",
         )
-    rest = found.sample
+    rest = remaining.sample
     return Advice(
         True,
         f"You may stop: the next {len(ahead)} suspects hold about {hope:.1f} errors. Left are "
         f"about {rest.value:.0f} of {labeled:,} labels (at most {rest.high:.0f} with 95% "
         "confidence); more random checks would narrow that.",
     )
-
-
-_PART = 1 << 22  # rows summarized at a time
 
 
 @dataclass(frozen=True)
@@ -256,8 +254,8 @@ def open_rows(now: Ranking, first: Ranking) -> tuple[Bins, Bins]:
     """
     none = Bins(np.zeros(256), np.zeros(256))
     suspects, others = none, none
-    for start in range(0, len(now.judged), _PART):
-        rows = slice(start, start + _PART)
+    for start in range(0, len(now.judged), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
         wrong, flagged, judged = now.wrong[rows], first.flagged[rows], now.judged[rows]
         suspects += Bins.of(np.asarray(wrong[judged & flagged], np.float64))
         others += Bins.of(np.asarray(wrong[judged & ~flagged], np.float64))
@@ -281,18 +279,18 @@ def progress_of(
     """
     sure = [one for one in standing if one.action != "unsure"]
     labeled = len(summary[0]) + len(summary[1])
-    found = left(reviewed(standing, first, now, summary, error))
+    remaining = left(reviewed(standing, first, now, summary, error))
     if not standing:
-        value = found.model.value
+        value = remaining.model.value
         low, high = min(claimed.low, value), max(claimed.high, value)
-        found = replace(found, model=Estimate(value, low, high, claimed.confidence))
+        remaining = replace(remaining, model=Estimate(value, low, high, claimed.confidence))
     return Progress(
         decided=len(standing),
         unsure=len(standing) - len(sure),
         errors=sum(one.is_error for one in sure),
         labeled=labeled,
-        left=found,
-        advice=advice(found, coming, labeled),
+        left=remaining,
+        advice=advice(remaining, coming, labeled),
     )
 
 

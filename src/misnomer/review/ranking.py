@@ -26,9 +26,9 @@ Order = NDArray[np.intp] | tuple[NDArray[Any], ...]
 Values = Any
 Passing = Callable[[NDArray[np.intp]], NDArray[np.bool_]]
 
-_CHUNK = 1 << 14  # rows looked at while a page of the queue is put together
-_PART = 1 << 22  # rows counted at a time
-_SHUFFLED, _CHECKED = 1 << 20, 20_000
+_ROWS_PER_LOOK = 1 << 14  # rows looked at while a page of the queue is put together
+_ROWS_AT_ONCE = 1 << 22  # rows counted at a time
+_MAX_SHUFFLED, _MAX_CHECKS = 1 << 20, 20_000  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +159,8 @@ class Filter:
 
     def count(self, ranking: Ranking) -> int:
         """Count the rows that pass, decided or not, some at a time."""
-        parts = range(0, len(ranking.judged), _PART)
-        return sum(int(self.fitting(ranking, slice(at, at + _PART)).sum()) for at in parts)
+        parts = range(0, len(ranking.judged), _ROWS_AT_ONCE)
+        return sum(int(self.fitting(ranking, slice(at, at + _ROWS_AT_ONCE)).sum()) for at in parts)
 
 
 #: Every open row.
@@ -184,17 +184,17 @@ def picked(order: Order, passing: Passing, offset: int, limit: int) -> Rows:
     [1, 0]
     """
     pieces = order if isinstance(order, tuple) else (order,)
-    found: list[Rows] = []
+    parts: list[Rows] = []
     seen = 0
     for piece in pieces:
-        for start in range(0, len(piece), _CHUNK):
-            part = np.asarray(piece[start : start + _CHUNK], np.intp)
+        for start in range(0, len(piece), _ROWS_PER_LOOK):
+            part = np.asarray(piece[start : start + _ROWS_PER_LOOK], np.intp)
             part = part[passing(part)]
-            found.append(part[max(offset - seen, 0) : max(offset + limit - seen, 0)])
+            parts.append(part[max(offset - seen, 0) : max(offset + limit - seen, 0)])
             seen += len(part)
             if seen >= offset + limit:
-                return np.concatenate(found)
-    return np.concatenate(found) if found else np.zeros(0, np.intp)
+                return np.concatenate(parts)
+    return np.concatenate(parts) if parts else np.zeros(0, np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,10 +218,10 @@ class Checks:
 def drawn_checks(ranking: Ranking, seed: int) -> Checks:
     """Draw labeled rows that are not suspected, as many as anybody will ever check."""
     rng, n = np.random.default_rng(seed), len(ranking.judged)
-    some = rng.permutation(n) if n <= _SHUFFLED else rng.choice(n, _SHUFFLED, shuffle=False)
-    some = np.unique(some) if n > _SHUFFLED else some
+    some = rng.permutation(n) if n <= _MAX_SHUFFLED else rng.choice(n, _MAX_SHUFFLED, shuffle=False)
+    some = np.unique(some) if n > _MAX_SHUFFLED else some
     calm = some[ranking.judged[some] & ~ranking.flagged[some]]
-    return Checks(rng.permutation(calm)[:_CHECKED])
+    return Checks(rng.permutation(calm)[:_MAX_CHECKS])
 
 
 def as_filter(said: dict[str, Any], labels: int, classes: int) -> Filter:

@@ -100,7 +100,7 @@ class Review:
         """What went wrong with the last fit."""
         return None if self._refitter is None else self._refitter.trouble
 
-    def settle(self, seconds: float = 60.0) -> bool:
+    def wait_for_fit(self, seconds: float = 60.0) -> bool:
         """Wait for the fit that is under way."""
         return self._refitter is None or self._refitter.wait(seconds)
 
@@ -290,9 +290,9 @@ class Review:
 
     def undo(self, *, key: str, decision: int, who: str = PERSON) -> Decision:
         """Take a decision back."""
-        found = self.decisions.undo(key=key, decision=decision, who=who)
+        undone = self.decisions.undo(key=key, decision=decision, who=who)
         self.sync()
-        return found
+        return undone
 
     def progress(self) -> Progress:
         """Count, and estimate what remains."""

@@ -1,4 +1,4 @@
-"""What a file says is believed only after these have looked at it."""
+"""What a file says is believed only after these have looked at it; the columns of a schema, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.rows.columns.encode import LARGEST
-from misnomer.table import Column
+from misnomer.rows.columns.notation import FORMS
+from misnomer.rows.read import SIGNED
+from misnomer.table import DATE_FORMS, KINDS, Column
 
 _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
@@ -129,3 +131,54 @@ def statistics(column: Column) -> int:
     if column.kind == "categorical":
         return len(column.categories)
     return {"bernoulli": 2, "gaussian": 3, "ignored": 0}.get(column.kind, column.width)
+
+
+def described(column: Column) -> dict[str, Any]:
+    """Describe a column in words and numbers; its categories keep their types.
+
+    Examples
+    --------
+    >>> described(Column("sex", "categorical", ("f", "m")))["categories"]
+    ['f', 'm']
+    """
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "categories": list(column.categories),
+        "center": float(column.center),
+        "width": int(column.width),
+        "words": list(column.words),
+        "form": column.form,
+    }
+
+
+def columns_of(said: Any) -> tuple[Column, ...]:
+    """Read the descriptions back."""
+    if not isinstance(said, list):
+        raise ContradictionError("its columns are no list")
+    return tuple(map(_column, said))
+
+
+def _column(said: dict[str, Any]) -> Column:
+    name, kind = said["name"], said["kind"]
+    if not isinstance(name, str) or kind not in KINDS:
+        raise ContradictionError("a column has no name or no known family")
+    categories = tuple(scalars(said["categories"]))
+    if kind == "bernoulli" and len(categories) != 2:
+        raise ContradictionError(f"column {name!r} should have two categories")
+    if kind == "categorical" and len({(type(one), one) for one in categories}) < len(categories):
+        raise ContradictionError(f"column {name!r} has a category twice")
+    if len({*map(type, categories)}) > 1:
+        raise ContradictionError(f"column {name!r} has categories of several types")
+    center = real(said["center"])
+    if abs(center) > LARGEST:
+        raise ContradictionError(f"column {name!r} has a center beyond {LARGEST:.0e}")
+    width, words = number(said["width"]), strings(said["words"])
+    if kind not in ("count", "text") and width != 1:
+        raise ContradictionError(f"column {name!r} is wider than one column")
+    if words and len(words) != width:
+        raise ContradictionError(f"column {name!r} has not one word per statistic")
+    form = said.get("form", "")
+    if form not in ("", SIGNED, *FORMS, *DATE_FORMS) or (form == SIGNED and width % 2):
+        raise ContradictionError(f"column {name!r} is written in no known form")
+    return Column(name, kind, categories, center, width, tuple(words), form)

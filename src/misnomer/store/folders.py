@@ -19,14 +19,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from misnomer.store.container import DamagedError
-from misnomer.store.locks import clear, held, mark, unmark
-from misnomer.store.writing import sync
+from misnomer.store.writing import clear, held, marked, sync
 
 MANIFEST = "manifest.json"
 _SWAP, _OLD = ".misnomer.swap", ".old"
 _FORMAT, _VERSION = "misnomer folder", 1
-_WHOLE = 1 << 26  # bytes up to which all of a file is digested
-_BLOCK, _BLOCKS = 1 << 20, 64  # of a larger one: blocks at equal distances, the last included
+_MAX_DIGESTED_WHOLE = 1 << 26  # bytes
+_BLOCK_BYTES, _N_BLOCKS = (
+    1 << 20,
+    64,
+)  # of a larger one: at equal distances, the last too
 
 
 @contextmanager
@@ -41,15 +43,15 @@ def filling(folder: str | Path, *, force: bool = False) -> Iterator[Path]:
     beside = next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
     clear(beside, ".misnomer.*.part")
     place = Path(tempfile.mkdtemp(prefix=".misnomer.", suffix=".part", dir=beside))
-    handle, inside = mark(place), place / "new"
-    try:
-        inside.mkdir()
-        yield inside
-        _seal(inside)
-        _put(inside, folder, force=force)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        unmark(handle)
+    inside = place / "new"
+    with marked(place):
+        try:
+            inside.mkdir()
+            yield inside
+            _seal(inside)
+            _put(inside, folder, force=force)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def check_vacant(folder: str | Path, *, force: bool = False) -> None:
@@ -60,7 +62,7 @@ def check_vacant(folder: str | Path, *, force: bool = False) -> None:
     if not folder.is_dir():
         raise FileExistsError(f"{str(folder)!r} is a file: name a folder to write into")
     with held(folder, alone=True):
-        settle(folder)
+        finish_swap(folder)
         _refuse_full(folder, force=force)
 
 
@@ -80,7 +82,7 @@ def reading(folder: str | Path) -> Iterator[None]:
     folder = Path(folder)
     if (folder / _SWAP).exists():
         with held(folder, alone=True):
-            settle(folder)
+            finish_swap(folder)
     with held(folder):
         yield
 
@@ -145,17 +147,17 @@ def _described(file: Path) -> dict[str, Any] | None:
         with file.open("rb") as stream:
             for start in _starts(size):
                 stream.seek(start)
-                total.update(stream.read(_BLOCK))
+                total.update(stream.read(_BLOCK_BYTES))
     except OSError:
         return None
     return {"size": size, "sha256": total.hexdigest()}
 
 
 def _starts(size: int) -> list[int]:
-    count = -(-size // _BLOCK)
-    if size <= _WHOLE:
-        return [place * _BLOCK for place in range(count)]
-    return [place * (count - 1) // (_BLOCKS - 1) * _BLOCK for place in range(_BLOCKS)]
+    count = -(-size // _BLOCK_BYTES)
+    if size <= _MAX_DIGESTED_WHOLE:
+        return [place * _BLOCK_BYTES for place in range(count)]
+    return [place * (count - 1) // (_N_BLOCKS - 1) * _BLOCK_BYTES for place in range(_N_BLOCKS)]
 
 
 def _put(inside: Path, folder: Path, *, force: bool) -> None:
@@ -166,14 +168,14 @@ def _put(inside: Path, folder: Path, *, force: bool) -> None:
         sync(folder.parent)
         return
     with held(folder, alone=True):
-        settle(folder)
+        finish_swap(folder)
         _refuse_full(folder, force=force)  # somebody else may have been faster
         os.rename(inside, folder / _SWAP)
         sync(folder)
-        settle(folder)
+        finish_swap(folder)
 
 
-def settle(folder: Path) -> None:
+def finish_swap(folder: Path) -> None:
     """Finish moving new files to their places, where that was begun; the manifest comes last."""
     swap = folder / _SWAP
     if not swap.exists() and not swap.is_symlink():

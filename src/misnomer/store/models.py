@@ -16,7 +16,7 @@ from misnomer.model import Model
 from misnomer.solvers.conditional.network import Network
 from misnomer.solvers.task import Fit
 from misnomer.store import checks, heads
-from misnomer.store.columns import columns_of, described
+from misnomer.store.checks import columns_of, described
 from misnomer.store.container import DamagedError, pack, read_bytes, unpack
 from misnomer.store.writing import write_bytes
 from misnomer.table import Schema

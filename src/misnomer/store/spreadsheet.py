@@ -21,15 +21,16 @@ def write_csv(
         print_csv(table, stream, exact=exact)
 
 
-def print_csv(table: pa.Table, stream: TextIO, *, exact: bool = False) -> None:
-    """Write a table as CSV to a stream that is open.
+def print_csv(table: pa.Table, stream: TextIO, *, exact: bool = False, header: bool = True) -> None:
+    """Write a table as CSV to a stream that is open, with its header unless that stands there.
 
     ``exact`` writes the cells for programs, so that they come back as they are; else texts that a
     spreadsheet would take for formulas get an apostrophe, for people.
     """
     written = _cell if exact else harmless
     lines = csv.writer(stream, lineterminator="\n")
-    lines.writerow([written(name) for name in table.column_names])
+    if header:
+        lines.writerow([written(name) for name in table.column_names])
     for batch in table.to_batches(max_chunksize=10_000):
         columns = [column.to_pylist() for column in batch.columns]
         for cells in zip(*columns, strict=True):

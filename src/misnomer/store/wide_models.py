@@ -14,7 +14,7 @@ from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.wide import PARTS, WideModel
 from misnomer.solvers.sparse.weights import Background, Sums
 from misnomer.store import checks
-from misnomer.store.columns import columns_of, described
+from misnomer.store.checks import columns_of, described
 from misnomer.store.container import DamagedError, pack, read_bytes, unpack
 from misnomer.store.models import _names, model_from
 from misnomer.table import Schema

@@ -1,15 +1,27 @@
-"""Write all of a file or nothing: under a temporary name first, to the disk, then renamed."""
+"""Write all of a file or nothing, and know who is at work where.
+
+A file is written under a temporary name first, brought to the disk, then renamed. Locks end with
+the process that holds them, however it ends: what a killed one has left is told from what another
+one is filling, and cleared.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
+import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from misnomer.store.locks import clear, mark, unmark
+if sys.platform != "win32":
+    import fcntl
+
+_MAX_WAIT_SECONDS = 10.0  # for whoever reads or writes the same folder
+_PAUSE_SECONDS = 0.02
 
 
 @contextmanager
@@ -28,18 +40,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
-    marked = mark(temporary)
-    try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~umask())  # mkstemp's own is for the owner alone
-        sync(temporary)
-        os.replace(temporary, path)
-        sync(path.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        unmark(marked)
+    with marked(temporary):
+        try:
+            yield temporary
+            os.chmod(temporary, 0o666 & ~umask())  # mkstemp's own is for the owner alone
+            sync(temporary)
+            os.replace(temporary, path)
+            sync(path.parent)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
 
 
 def sync(place: Path) -> None:
@@ -74,3 +84,80 @@ def write_bytes(path: str | Path, data: bytes) -> Path:
 def write_text(path: str | Path, text: str) -> Path:
     """Write a text to a file as UTF-8, all or nothing."""
     return write_bytes(path, text.encode("utf-8", "replace"))
+
+
+@contextmanager
+def held(place: Path, *, alone: bool = False) -> Iterator[None]:
+    """Hold a folder or a file, with others or alone; refuse where somebody else is at work.
+
+    Where the system knows no such locks, nothing is held.
+    """
+    handle = _opened(place)
+    try:
+        if handle is not None and not _locked(handle, alone=alone, patience=_MAX_WAIT_SECONDS):
+            raise BlockingIOError(
+                f"{str(place)!r} is in use (a review of it is open, or somebody writes to it): end "
+                "that first"
+            )
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def marked(place: Path) -> Iterator[None]:
+    """Mark a temporary file or folder as being filled: `clear` leaves it alone."""
+    handle = _opened(place)
+    try:
+        if handle is not None:
+            _locked(handle, alone=True, patience=0.0)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def clear(folder: Path, pattern: str) -> None:
+    """Remove temporary files and folders whose owners have died without doing so."""
+    for place in folder.glob(pattern):
+        if place.is_symlink() or (handle := _opened(place)) is None:
+            continue
+        try:
+            if _locked(handle, alone=True, patience=0.0, sure=True):
+                _remove(place)
+        finally:
+            os.close(handle)
+
+
+def _remove(place: Path) -> None:
+    with suppress(OSError):
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink()
+
+
+def _opened(place: Path) -> int | None:
+    if sys.platform == "win32":
+        return None
+    try:
+        return os.open(place, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def _locked(handle: int, *, alone: bool, patience: float, sure: bool = False) -> bool:
+    """Lock; False where somebody else has it, and where one must be sure but locks are unknown."""
+    kind = (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, kind)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        except OSError:
+            return not sure

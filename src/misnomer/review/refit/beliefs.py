@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 #: How often a careful person decides wrongly, unless it is said otherwise.
 REVIEWER_ERROR = 0.05
 
-_LEAST = 1e-3  # a smaller share of a row is not worth a copy of it
-_BELIEF = 60.0  # decisions that the model's own certainty is worth
+_MIN_SHARE = 1e-3  # a smaller share of a row is not worth a copy of it
+_MODEL_DECISIONS = 60.0  # decisions that the model's own certainty is worth
 
 
 def believed(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
@@ -47,7 +47,7 @@ def believed(posterior: Array, decided: NDArray[np.intp], error: float) -> Array
     reviewer = np.full((m, K), error / max(K - 1, 1))
     reviewer[np.arange(m), decided] = 1.0 - error
     share = np.maximum(doubted(posterior, decided, error), 1e-12) * reviewer
-    share[share < _LEAST * share.sum(axis=1, keepdims=True)] = 0.0
+    share[share < _MIN_SHARE * share.sum(axis=1, keepdims=True)] = 0.0
     beliefs: Array = share / share.sum(axis=1, keepdims=True)
     return beliefs
 
@@ -69,7 +69,7 @@ def doubted(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
     m, K = posterior.shape
     against = float((posterior.argmax(axis=1) != decided).sum())
     expected = error * m + float((1.0 - posterior.max(axis=1)).sum())
-    off = max(against - expected, 0.0) / (m + _BELIEF)
+    off = max(against - expected, 0.0) / (m + _MODEL_DECISIONS)
     mixed: Array = (1.0 - off) * posterior + off / K
     return mixed
 

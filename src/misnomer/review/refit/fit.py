@@ -67,12 +67,12 @@ def relearned(audit: Audit, decided: Mapping[int, int], *, error: float = REVIEW
 
 def task_of(audit: Audit, batch: Batch) -> Task:
     """Put the same question as the audit did, about these rows."""
-    fitted, found = audit.classifier, audit.classifier.model_.channel
+    fitted, channel = audit.classifier, audit.classifier.model_.channel
     return Task(
         fitted.model_.schema,
         [batch],
         fold,
-        auto(found.n_classes) if named_solver(audit) == "head" else found,  # it begins from none
+        auto(channel.n_classes) if named_solver(audit) == "head" else channel,  # it begins from none
         resolve(fitted.smoothing),
         max_iter=fitted.max_iter,
         tol=fitted.tol,
@@ -137,7 +137,7 @@ def relearned_sources(audit: Audit, copies: Copies) -> Audit:
     matrix = channels.free(K).refit(joint_of(audit.given, share) + 1e-10)
     old = audit.classifier.model_
     model = replace(old if fit.model is None else fit.model, channel=matrix)
-    found = Fit(model, fit.loglik, (fit.loglik,), fit.converged)
+    refitted = Fit(model, fit.loglik, (fit.loglik,), fit.converged)
     table = audit.sources.annotators
     sources = replace(
         audit.sources,
@@ -146,7 +146,7 @@ def relearned_sources(audit: Audit, copies: Copies) -> Audit:
         annotators=None if table is None else table_of(audit.sources.answers, fit),
     )
     return replace(
-        audit, classifier=kept(audit.classifier, found), posterior=share, sources=sources
+        audit, classifier=kept(audit.classifier, refitted), posterior=share, sources=sources
     )
 
 
@@ -188,13 +188,13 @@ def sources_task_of(audit: Audit, decided: Mapping[int, int]) -> SourcesTask:
     )
 
 
-def _one_rate(found: Array) -> bool:
+def _one_rate(channels_of_all: Array) -> bool:
     """Tell whether every annotator has one rate of being right, all errors alike."""
-    K = found.shape[1]
-    right = np.einsum("akk->ak", found)
+    K = channels_of_all.shape[1]
+    right = np.einsum("akk->ak", channels_of_all)
     wrong = (1.0 - right) / max(K - 1, 1)
     alike = np.where(np.eye(K, dtype=bool), right[:, None, :], wrong[:, None, :])
-    return bool(np.allclose(right, right[:, :1]) and np.allclose(found, alike))
+    return bool(np.allclose(right, right[:, :1]) and np.allclose(channels_of_all, alike))
 
 
 def said_by_others(audit: Audit, fit: SourcesFit, rows: NDArray[np.intp]) -> Array:

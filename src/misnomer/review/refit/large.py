@@ -21,7 +21,7 @@ from misnomer.review.rows.large import LargeRows
 from misnomer.solvers.task import Fit
 from misnomer.table import Batch
 
-WINDOW = 20_000  # of the worst rows, which are judged anew
+N_WORST_ROWS = 20_000  # which are judged anew
 
 #: What the page says of it.
 SENTENCE = (
@@ -33,7 +33,7 @@ SENTENCE = (
 
 def sentence(rows: LargeRows) -> str:
     """Say how such an audit learns from decisions."""
-    window = min(WINDOW, len(rows.index.probability))
+    window = min(N_WORST_ROWS, len(rows.index.probability))
     return SENTENCE.format(sample=len(rows.sample.given), window=window)
 
 
@@ -51,7 +51,7 @@ class LargeRefit:
     def __init__(self, rows: LargeRows, *, error: float = REVIEWER_ERROR) -> None:
         self.rows, self.error = rows, error
         self._before: Fit | None = None
-        self._window: tuple[NDArray[np.intp], Batch] | None = None
+        self._worst_rows: tuple[NDArray[np.intp], Batch] | None = None
 
     def __call__(self, decided: Mapping[int, int], version: int) -> tuple[LargeRows, Ranking]:
         """Fit with what was decided, and rank the worst rows anew."""
@@ -85,9 +85,9 @@ class LargeRefit:
 
     def _worst(self) -> tuple[NDArray[np.intp], Batch]:
         """Read the worst rows, once: in one pass over the file."""
-        if self._window is None:
+        if self._worst_rows is None:
             rows = self.rows
-            wanted = np.asarray(rows.index.probability[:WINDOW], np.intp)
+            wanted = np.asarray(rows.index.probability[:N_WORST_ROWS], np.intp)
             order, parts = np.sort(wanted), []
             for start, table in rows.parts(list(rows.names)):
                 cut = np.searchsorted(order, [start, start + len(table)])
@@ -95,8 +95,8 @@ class LargeRefit:
                 if len(some):
                     taken = rows.named(table).take(pa.array(some - start))
                     parts.append(rows.batch(taken, rows.given[some]))
-            self._window = (order, joined(parts))
-        return self._window
+            self._worst_rows = (order, joined(parts))
+        return self._worst_rows
 
     def _ranked(self, model: Model, version: int) -> Ranking:
         """Judge the worst rows by a model, and put them in their new order before the others."""
@@ -139,11 +139,11 @@ class Patched:
         if isinstance(asked, slice):
             return self[np.arange(*asked.indices(len(self)))]
         places_asked = np.atleast_1d(asked)
-        found = np.array(self.base[places_asked])
+        values = np.array(self.base[places_asked])
         at = np.minimum(np.searchsorted(self.rows, places_asked), len(self.rows) - 1)
         there = self.rows[at] == places_asked
-        found[there] = self.values[at[there]]
-        return found if np.ndim(asked) else found[0]
+        values[there] = self.values[at[there]]
+        return values if np.ndim(asked) else values[0]
 
     def sum(self) -> float:
         """Add up, some at a time."""

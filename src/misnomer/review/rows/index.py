@@ -27,8 +27,8 @@ from misnomer.store.folders import filling, reading
 FOLDER = "review.index"
 _VERSION = 1
 _BINS = 1 << 20
-_ROWS = 1 << 17  # read at a time
-_OWN = {"wrong": np.float32, "given": np.int32, "suggested": np.int32, "flags": np.uint8}
+_BATCH_ROWS = 1 << 17
+_ARRAY_TYPES = {"wrong": np.float32, "given": np.int32, "suggested": np.int32, "flags": np.uint8}
 _JUDGED, _FLAGGED = 1, 2
 
 
@@ -93,7 +93,7 @@ def opened(rows: Path, labels: list[Any], classes: list[Any], trusted: str | Non
         with filling(folder, force=True) as inside:
             _build(rows, inside, labels, classes, trusted)
             (inside / "about.json").write_text(json.dumps(mark), encoding="utf-8")
-    names = (*_OWN, "probability", "information")
+    names = (*_ARRAY_TYPES, "probability", "information")
     return Index(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in names))
 
 
@@ -102,14 +102,14 @@ def _build(
 ) -> None:
     file = pq.ParquetFile(rows)
     n = file.metadata.num_rows
-    kinds = {**_OWN, "key.probability": np.uint32, "key.information": np.uint32}
+    kinds = {**_ARRAY_TYPES, "key.probability": np.uint32, "key.information": np.uint32}
     arrays = {
         name: open_memmap(inside / f"{name}.npy", "w+", kind, (n,)) for name, kind in kinds.items()
     }
     wanted = ["given_label", "suggested_label", "error_probability", "label_quality"]
     wanted += ["is_label_issue", *([trusted] if trusted else [])]
     start = 0
-    for batch in file.iter_batches(_ROWS, columns=wanted):
+    for batch in file.iter_batches(_BATCH_ROWS, columns=wanted):
         at = slice(start, start + batch.num_rows)
         for name, values in _numbers(batch, labels, classes, trusted).items():
             arrays[name][at] = values
@@ -147,8 +147,8 @@ def _numbers(
 
 
 def _places(column: pa.ChunkedArray, names: list[Any]) -> NDArray[np.int32]:
-    found = pc.index_in(column, value_set=pa.array(names, column.type))
-    return np.asarray(found.fill_null(-1).to_numpy(), np.int32)
+    places = pc.index_in(column, value_set=pa.array(names, column.type))
+    return np.asarray(places.fill_null(-1).to_numpy(), np.int32)
 
 
 def small_first(share: NDArray[Any]) -> NDArray[np.uint32]:

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_OWN = 6  # columns of rows.parquet that are the audit's
-_GROUPS = 4  # row groups that stay in memory
-_ROWS = 1 << 16  # handed out at a time
+_N_AUDIT_COLUMNS = 6  # columns of rows.parquet that are the audit's
+_MAX_ROW_GROUPS = 4  # row groups that stay in memory
+_BATCH_ROWS = 1 << 16
 
 
 class LargeRows:
@@ -62,7 +62,7 @@ class LargeRows:
         self.error_count = Estimate(said["value"], said["low"], said["high"], said["confidence"])
         self.data = pa.table({})  # never all of it
         self.metadata = pq.ParquetFile(self.path).metadata
-        names = self.metadata.schema.to_arrow_schema().names[_OWN:]
+        names = self.metadata.schema.to_arrow_schema().names[_N_AUDIT_COLUMNS:]
         self.names = dict(zip(names, sample.data.column_names, strict=True))
         trusted = self._trusted()
         self.index = index.opened(self.path, list(self.labels), list(self.classes), trusted)
@@ -81,10 +81,10 @@ class LargeRows:
 
     def ranking(self, version: int = 0) -> Ranking:
         """Rank the rows as the audit has them."""
-        found: Any = self.index
-        orders = {"probability": (found.probability,), "information": (found.information,)}
+        index: Any = self.index
+        orders = {"probability": (index.probability,), "information": (index.information,)}
         return Ranking(
-            version, found.wrong, found.given, found.suggested, found.judged, found.flagged, orders
+            version, index.wrong, index.given, index.suggested, index.judged, index.flagged, orders
         )
 
     def fingerprint(self, sample: str) -> str:
@@ -108,10 +108,10 @@ class LargeRows:
                 file = pq.ParquetFile(self.path, metadata=self.metadata)
                 self._groups[group] = file.read_row_group(group, columns=list(self.names))
             self._groups.move_to_end(group)
-            while len(self._groups) > _GROUPS:
+            while len(self._groups) > _MAX_ROW_GROUPS:
                 self._groups.popitem(last=False)
-            found = self._groups[group]
-        return found.slice(at - int(self.starts[group]), 1).rename_columns(
+            table = self._groups[group]
+        return table.slice(at - int(self.starts[group]), 1).rename_columns(
             list(self.names.values())
         )
 
@@ -119,7 +119,7 @@ class LargeRows:
         """Go through all rows, some at a time, with the place of the first of them."""
         file = pq.ParquetFile(self.path, metadata=self.metadata)
         start = 0
-        for batch in file.iter_batches(_ROWS, columns=columns):
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
             yield start, pa.Table.from_batches([batch])
             start += batch.num_rows
 
@@ -186,7 +186,7 @@ class LargeRows:
         """Return the same rows with another model and what it says of them."""
         other = copy(self)
         other.classifier = classifier
-        found: Any = ranking
-        other.error_probability, other.suggested = found.wrong, found.suggested
-        other.is_label_issue = found.flagged
+        now: Any = ranking
+        other.error_probability, other.suggested = now.wrong, now.suggested
+        other.is_label_issue = now.flagged
         return other

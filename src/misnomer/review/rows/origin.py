@@ -109,7 +109,7 @@ class _Digest:
     def close(self) -> None: ...
 
 
-_MOST = 1 << 28  # bytes of a file that is read again to name what changed
+_MAX_REREAD_BYTES = 1 << 28  # of a file that is read again to name what changed
 
 
 def noticed(
@@ -165,18 +165,18 @@ def _looked_into(audit: Audit, data: Path | str | None) -> tuple[str, str | None
     """Read a file whose bytes differ: the rows may be the same, or the difference has a name."""
     file = Path(audit.origin.path if data is None and audit.origin else str(data))
     by_lines = audit.sources is not None and "long" in audit.sources.asked
-    size = file.stat().st_size if file.is_file() else _MOST + 1
-    if by_lines or size > _MOST or not audit.data.num_columns or not _is_all(audit):
+    size = file.stat().st_size if file.is_file() else _MAX_REREAD_BYTES + 1
+    if by_lines or size > _MAX_REREAD_BYTES or not audit.data.num_columns or not _is_all(audit):
         return "changed", None
     from misnomer.rows.files.dialect import dialect_of
     from misnomer.rows.files.tables import read_table
 
     try:
         how = dialect_of(reading_of(audit.origin.options) if audit.origin is not None else {})
-        found = difference(audit.data, read_table(file, dialect=how))
+        change = difference(audit.data, read_table(file, dialect=how))
     except (ValueError, OSError, pa.ArrowException):
-        found = "it is no table any more"
-    return ("same" if found is None else "changed"), found
+        change = "it is no table any more"
+    return ("same" if change is None else "changed"), change
 
 
 def _is_all(audit: Audit) -> bool:
@@ -193,7 +193,7 @@ def _gone(audit: Audit, how: str) -> str:
     )
 
 
-def _sentence(audit: Audit, folder: Path, data: Path | str | None, found: str | None) -> str:
+def _sentence(audit: Audit, folder: Path, data: Path | str | None, change: str | None) -> str:
     out = _vacant(folder)
     if audit.origin is not None:
         named = nearest(audit.origin.path) if data is None else str(data)
@@ -201,7 +201,7 @@ def _sentence(audit: Audit, folder: Path, data: Path | str | None, found: str | 
     else:
         named = str(data)
         command = f"misnomer audit {shlex.quote(named)} {shell_words(audit)} --out {out}"
-    why = "" if found is None else f" ({found})"
+    why = "" if change is None else f" ({change})"
     when = f"{named!r} has changed since the audit in {str(folder)!r}{why}"
     return f"{when}: audit it anew with `{command}`"
 
@@ -209,9 +209,9 @@ def _sentence(audit: Audit, folder: Path, data: Path | str | None, found: str | 
 def _vacant(folder: Path) -> Path:
     """Name a folder beside this one that does not exist: old decisions are about old rows."""
     number = 2
-    while (found := folder.with_name(f"{folder.resolve().name}-{number}")).exists():
+    while (vacant := folder.with_name(f"{folder.resolve().name}-{number}")).exists():
         number += 1
-    return found
+    return vacant
 
 
 def difference(then: pa.Table, now: pa.Table) -> str | None:

@@ -60,8 +60,8 @@ def _equal(cells: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
 
 
 def _holds(cells: pa.ChunkedArray, words: str) -> NDArray[np.bool_]:
-    found = pc.match_substring(as_text(cells), words, ignore_case=True)
-    return np.asarray(pc.fill_null(found, False).to_numpy(), bool)
+    matches = pc.match_substring(as_text(cells), words, ignore_case=True)
+    return np.asarray(pc.fill_null(matches, False).to_numpy(), bool)
 
 
 def as_text(cells: pa.ChunkedArray) -> pa.ChunkedArray:

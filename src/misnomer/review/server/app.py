@@ -132,7 +132,7 @@ class Answers:
             shown=float(said["shown"]) if said.get("shown") is not None else None,
             who=_who(said),
         )
-        return {"decision": describe_decision(review, done)}
+        return {"decision": describe_decision(done)}
 
     def bulk(self, said: dict[str, Any]) -> Any:
         """Accept the suggestions of all open rows that pass a filter, then say how many."""

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from misnomer.estimate import Estimate
 from misnomer.reports.wording import chance, shown
-from misnomer.review.decisions import PERSON, agreements
+from misnomer.review.decisions import PERSON, Decision, agreements
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
 from misnomer.review.refit.large import sentence
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.search import columns
-from misnomer.review.server.row import describe_decision, id_column, named
+from misnomer.review.server.row import describe_decision, named
 
 if TYPE_CHECKING:
     from misnomer.review.session import Review
 
-_MOST_POINTS = 300
+_MAX_ROWS, _MAX_PAIRS, _MAX_POINTS = 200, 20, 300
 
 
 def about(review: Review, name: str, notice: str | None = None) -> dict[str, Any]:
     """Describe the audit: its classes, its size, its verdict."""
-    audit = review.audit
+    audit, key = review.audit, id_column(review.audit)
     return {
         "name": name,
-        "mode": "review",
         "notice": notice,
         "label": shown(audit.label),
         "labels": [shown(one) for one in audit.labels],
@@ -38,22 +40,54 @@ def about(review: Review, name: str, notice: str | None = None) -> dict[str, Any
         "labeled": int(review.first.judged.sum()),
         "suspects": int(review.first.flagged.sum()),
         "orders": list(ORDERS),
-        "columns": [shown(name, 200) for name in columns(audit)],
-        "id": None if (key := id_column(audit)) is None else shown(key),
-        "jump": _jump_help(audit),
+        "columns": [shown(column, 200) for column in columns(audit)],
+        "id": None if key is None else shown(key),
+        "jump": _jump_help(audit, key),
         "learning": sentence(audit) if isinstance(audit, LargeRows) else None,
         "verdict": {"level": audit.verdict.level, "sentences": list(audit.verdict.sentences)},
     }
 
 
-def _jump_help(audit: Any) -> str:
+def id_column(audit: Any) -> str | None:
+    """Name the column that names the rows."""
+    name: str | None = audit.id if isinstance(audit, LargeRows) else audit.shape.id
+    return name
+
+
+def _jump_help(audit: Any, key: str | None) -> str:
     """Say by what a row can be found."""
-    key = id_column(audit)
-    if not isinstance(audit, LargeRows) and audit.shape.noun == "line":
+    if _has_lines(audit):
         lines = audit.shape.lines
         return f"a line of the file, from {lines[0]:,} to {lines[-1]:,}"
     position = f"a position from 0 to {len(audit.given) - 1:,}"
     return position if key is None else f"a value of {shown(key)}, or {position}"
+
+
+def _has_lines(audit: Any) -> bool:
+    return not isinstance(audit, LargeRows) and audit.shape.noun == "line"
+
+
+def find(review: Review, text: str) -> int:
+    """Find a row by the value of its id column, else by its line in the file, or its position."""
+    audit, text = review.audit, text.strip()
+    at = audit.find(text) if isinstance(audit, LargeRows) else _find_id(audit, text)
+    if at is not None:
+        return at
+    if text.isdecimal() and _has_lines(audit):
+        rows = np.flatnonzero(audit.shape.lines == int(text))
+        if not len(rows):
+            raise ReviewError(f"no row begins on line {shown(text)}")
+        return int(rows[0])
+    if text.isdecimal() and int(text) < len(audit.given):
+        return int(text)
+    raise ReviewError(f"there is no row {shown(text)!r}")
+
+
+def _find_id(audit: Any, text: str) -> int | None:
+    if audit.shape.id not in audit.data.column_names:
+        return None
+    at = int(pc.index(audit.data.column(audit.shape.id).cast(pa.string()), text).as_py())
+    return at if at >= 0 else None
 
 
 def page(
@@ -61,7 +95,7 @@ def page(
 ) -> dict[str, Any]:
     """List some rows of the queue, never all of them."""
     judged, blind = review.judged, wanted.state == "second"
-    some = review.rows(order, wanted, max(offset, 0), min(max(limit, 1), 200), who)
+    rows = review.rows(order, wanted, max(offset, 0), min(max(limit, 1), _MAX_ROWS), who)
     return {
         "total": review.count(wanted, who),
         "version": review.ranking.version,
@@ -72,9 +106,9 @@ def page(
                 "given": shown(judged.given_label(at), 30),
                 "suggested": shown(judged.classes[judged.suggested[at]], 30),
                 "chance": chance(float(review.ranking.wrong[at])),
-                "decision": None if blind else describe_decision(review, review.decisions.of(at)),
+                "decision": None if blind else describe_decision(review.decisions.of(at)),
             }
-            for at in some.tolist()
+            for at in rows.tolist()
         ],
     }
 
@@ -82,34 +116,34 @@ def page(
 def made(review: Review, offset: int, limit: int) -> dict[str, Any]:
     """List the decisions that stand, the latest first, the notes, and who agrees with whom."""
     standing = review.decisions.standing()[::-1]
-    said, opinions = review.decisions.notes(), review.decisions.opinions()
-    some = standing[max(offset, 0) : max(offset, 0) + min(max(limit, 1), 200)]
-    lines = []
-    for one in some:
-        labels = {str(other.label) for other in opinions[one.row].values() if other.bulk is None}
-        line = {
-            **(describe_decision(review, one) or {}),
-            "name": named(review, one.row),
-            "given": shown(one.given, 30),
-            "note": said[one.row].text if one.row in said else None,
-            "disputed": len(labels) > 1,
-        }
-        lines.append(line)
-    bare = [(row, note) for row, note in said.items() if review.decisions.of(row) is None]
+    notes, opinions = review.decisions.notes(), review.decisions.opinions()
+    start = max(offset, 0)
+    open_notes = [note for row, note in notes.items() if review.decisions.of(row) is None]
     return {
         "total": len(standing),
-        "rows": lines,
-        "notes": [{"row": r, "name": named(review, r), "note": n.text} for r, n in bare[:200]],
-        "agreements": [
+        "rows": [
             {
-                "pair": [shown(who, 30) for who in one.pair],
-                "rows": one.rows,
-                "same": one.same,
-                "beyond_chance": one.beyond_chance,
+                **(describe_decision(one) or {}),
+                "name": named(review, one.row),
+                "given": shown(one.given, 30),
+                "note": notes[one.row].text if one.row in notes else None,
+                "disputed": _is_disputed(opinions[one.row].values()),
             }
-            for one in agreements(opinions)[:20]
+            for one in standing[start : start + min(max(limit, 1), _MAX_ROWS)]
+        ],
+        "notes": [
+            {"row": note.row, "name": named(review, note.row), "note": note.text}
+            for note in open_notes[:_MAX_ROWS]
+        ],
+        "agreements": [
+            {**asdict(one), "pair": [shown(who, 30) for who in one.pair]}
+            for one in agreements(opinions)[:_MAX_PAIRS]
         ],
     }
+
+
+def _is_disputed(opinions: Iterable[Decision]) -> bool:
+    return len({str(one.label) for one in opinions if one.bulk is None}) > 1
 
 
 def progress(review: Review, who: str = PERSON) -> dict[str, Any]:
@@ -120,14 +154,14 @@ def progress(review: Review, who: str = PERSON) -> dict[str, Any]:
         "unsure": now.unsure,
         "errors": now.errors,
         "labeled": now.labeled,
-        "model": _estimate(now.left.model),
-        "sample": None if now.left.sample is None else _estimate(now.left.sample),
+        "model": asdict(now.left.model),
+        "sample": None if now.left.sample is None else asdict(now.left.sample),
         "checks": now.left.checks,
         "check_errors": now.left.check_errors,
         "stop": now.advice.stop,
         "advice": now.advice.sentence,
         "curve": curve(review),
-        "last": describe_decision(review, review.decisions.last(who)),
+        "last": describe_decision(review.decisions.last(who)),
         "version": review.ranking.version,
         "busy": review.busy,
         "fitting": None if (spent := review.fitting) is None else list(spent),
@@ -135,35 +169,8 @@ def progress(review: Review, who: str = PERSON) -> dict[str, Any]:
     }
 
 
-def _estimate(one: Estimate) -> dict[str, float]:
-    return {"value": one.value, "low": one.low, "high": one.high, "confidence": one.confidence}
-
-
 def curve(review: Review) -> list[list[int]]:
     """Count the errors found after so many decisions: at most 300 points."""
-    found = np.cumsum([one.is_error for one in review.decisions.standing()], dtype=int)
-    places_shown = np.unique(np.linspace(0, len(found), _MOST_POINTS + 1).astype(int))
-    return [[int(i), int(found[i - 1]) if i else 0] for i in places_shown]
-
-
-def find(review: Review, text: str) -> int:
-    """Find a row by the value of its id column, else by its line in the file, or its position."""
-    audit, text = review.audit, text.strip()
-    if isinstance(audit, LargeRows):
-        if (place := audit.find(text)) is not None:
-            return place
-    elif audit.shape.id is not None and audit.shape.id in audit.data.column_names:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        at = pc.index(audit.data.column(audit.shape.id).cast(pa.string()), text).as_py()
-        if at >= 0:
-            return int(at)
-    if not isinstance(audit, LargeRows) and audit.shape.noun == "line" and text.isdecimal():
-        on_it = np.flatnonzero(audit.shape.lines == int(text))
-        if not len(on_it):
-            raise ReviewError(f"no row begins on line {shown(text)}")
-        return int(on_it[0])
-    if text.isdecimal() and int(text) < len(audit.given):
-        return int(text)
-    raise ReviewError(f"there is no row {shown(text)!r}")
+    errors = np.cumsum([0, *(one.is_error for one in review.decisions.standing())])
+    counts = np.unique(np.linspace(0, len(errors) - 1, _MAX_POINTS + 1).astype(int))
+    return [[int(count), int(errors[count])] for count in counts]

@@ -1,7 +1,6 @@
 // The page: which row is shown, what is decided about it, and the keys.
 import { ask, at, capitalized, complain, fresh, guarded, make, me, rememberMe, say } from "./dom.js";
 import { openChooser } from "./chooser.js";
-import { modes } from "./modes.js";
 import { prepareMade, showMade } from "./made.js";
 import { showProgress } from "./progress.js";
 import { prepareQueue, showQueue, wanted } from "./queue.js";
@@ -10,7 +9,7 @@ import { highlight, showCells, showEvidence, showSaid } from "./row.js";
 // The token has become a cookie: it need not stay in the address bar or the history.
 history.replaceState(null, "", "/");
 
-let about, mode = modes.review, now = null, shown = null, saving = false, unsaved = null;
+let about, now = null, shown = null, saving = false, unsaved = null;
 let seenRows = [], place = -1, version = -1;
 
 function show(row, { remember = true } = {}) {
@@ -72,17 +71,17 @@ async function onward(skipping) {
   }
   const state = at("filters").elements.state.value === "second" ? "second" : "open";
   const skip = [...new Set(seenRows)].slice(-400).join(",");
-  const { row } = await ask(`${mode.next}?${wanted({ state, skip })}`);
+  const { row } = await ask(`/api/next?${wanted({ state, skip })}`);
   place = Math.max(place, seenRows.length - 1);
   // Whoever has skipped all that is left begins again with what was skipped.
-  show(row ?? (await ask(`${mode.next}?${wanted({ state })}`)).row);
+  show(row ?? (await ask(`/api/next?${wanted({ state })}`)).row);
 }
 
 const next = guarded(async () => { await onward(true); complain(); });
 const previous = () => { if (place > 0) { place -= 1; open(seenRows[place], false); } };
 
 const decide = guarded(async (action, label = null) => {
-  if (!shown?.labeled || saving || !mode.deeds.includes(action)) return;
+  if (!shown?.labeled || saving) return;
   const row = shown;
   if (action === "accept") label = row.suggested;
   const same = unsaved && unsaved.row === row.row && unsaved.action === action && unsaved.label === label;
@@ -91,7 +90,7 @@ const decide = guarded(async (action, label = null) => {
   saving = true;
   document.body.setAttribute("aria-busy", "true");
   try {
-    const { decision } = await ask(mode.decide, unsaved);
+    const { decision } = await ask("/api/decide", unsaved);
     unsaved = null;
     now = { ...now, last: decision };
     const what = action === "unsure" ? "Cannot tell" : decision.error ? `Changed to ${decision.label}` : `Kept ${row.given}`;
@@ -202,8 +201,6 @@ setInterval(() => { if (document.visibilityState === "visible" && about && !savi
 await guarded(async () => {
   rememberMe();
   about = await ask("/api/about");
-  mode = modes[about.mode] ?? modes.review;
-  for (const id of mode.hidden) at(id).classList.add("not-here");
   document.title = `${about.name} · misnomer review`;
   at("audit").textContent = about.name;
   at("notice").hidden = !about.notice;
