@@ -38,10 +38,10 @@ def hook(event, said):
 sys.addaudithook(hook)
 import misnomer.cli, misnomer.review.session, misnomer.review.export, misnomer.reports.html
 import fsspec.implementations.reference, fsspec.implementations.http
-from misnomer.review.rows.origin import noticed, reviewed_audit
+from misnomer.review.rows.origin import noticed, load_for_review
 armed = True
 for folder in map(Path, FOLDERS):
-    found = reviewed_audit(folder)
+    found = load_for_review(folder)
     print(folder, noticed(found, folder, anyway=True))
     code = misnomer.cli.app(["export", str(folder), "--out", str(folder / "clean.csv")],
                             standalone_mode=False)

@@ -21,7 +21,7 @@ from misnomer.audit import audit
 from misnomer.cli import app
 from misnomer.review import exchange, export
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.rows.origin import fingerprint, load_for_review
 from misnomer.review.server.guard import Guard
 from misnomer.review.server.serve import ImpatientProtocol, announcing
 from misnomer.review.session import FILE
@@ -123,7 +123,7 @@ def task(row, label):
 
 
 def test_an_import_is_all_or_nothing(folder, tmp_path, monkeypatch):
-    found = reviewed_audit(folder)
+    found = load_for_review(folder)
     names = list(map(str, found.classes))
     file = tmp_path / "tasks.json"
     file.write_text(json.dumps([task(row, names[0]) for row in range(5)]))
@@ -149,7 +149,7 @@ def test_an_import_is_all_or_nothing(folder, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("decided", [False, True])
 def test_an_audit_that_may_only_be_read_can_be_exported(folder, tmp_path, monkeypatch, decided):
-    found = reviewed_audit(folder)
+    found = load_for_review(folder)
     if decided:
         file = tmp_path / "tasks.json"
         file.write_text(json.dumps([task(row, str(found.classes[0])) for row in range(5)]))

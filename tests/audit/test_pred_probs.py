@@ -19,7 +19,7 @@ from misnomer import NoisyLabelClassifier, NoisyLabelNB, audit, load_audit
 from misnomer.cli import app
 from misnomer.learners.brought import unmixed
 from misnomer.reports.json import to_json
-from misnomer.review.refit.fit import relearned
+from misnomer.review.refit.fit import refit_audit
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -224,12 +224,12 @@ def test_decisions_of_a_reviewer_are_learned_from(rows, alone, tmp_path):
     _, _, _, wrong = rows
     places = {name: k for k, name in enumerate(alone.classes)}
     right = {int(r): places[alone.given_label(int(r))] for r in np.flatnonzero(~wrong)[:30]}
-    after = relearned(alone, right)
+    after = refit_audit(alone, right)
     assert np.isfinite(after.posterior).all()
     assert abs(after.posterior - alone.posterior).max() > 1e-6
     assert abs(np.nanmean(after.error_probability) - wrong.mean()) < 0.08
     alone.save(tmp_path / "audit")
-    again = relearned(load_audit(tmp_path / "audit"), right)
+    again = refit_audit(load_audit(tmp_path / "audit"), right)
     assert again.posterior == pytest.approx(after.posterior, abs=1e-9)
 
 

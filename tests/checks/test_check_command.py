@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from misnomer import load_audit
 from misnomer.audit.check_files import CheckFolder
 from misnomer.cli import app
-from misnomer.review.server.checks import checking
+from misnomer.review.server.checks import check_application
 from tests.audited import pets
 
 
@@ -138,7 +138,7 @@ def test_the_page_asks_blind_and_writes_every_answer_down(place):
     folder, _, true = place
     room = CheckFolder(folder)
     room.draw(6, 0)
-    app_ = checking(room, host="127.0.0.1", port=80, token="key")
+    app_ = check_application(room, host="127.0.0.1", port=80, token="key")
     client = TestClient(app_, base_url="http://127.0.0.1:80", headers={"host": "127.0.0.1:80"})
     assert client.get("/api/next").status_code == 403
     assert client.get("/?token=key").status_code == 200

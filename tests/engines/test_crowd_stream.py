@@ -27,7 +27,7 @@ from misnomer.engines.beside import Here
 from misnomer.engines.stream import Stream
 from misnomer.head import crowd as head_crowd
 from misnomer.head.crowd import LearnedColumns, columns_of
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.rows.origin import load_for_review
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
 from misnomer.solvers.annotators import draws
@@ -225,7 +225,7 @@ def test_many_rows_are_written_and_a_sample_is_shown(tmp_path, monkeypatch):
     assert again.annotators.name.tolist() == want.annotators.name.tolist()
     assert len(again.sources.answers) == len(found.sources.answers)
     with pytest.raises(ValueError, match="from several annotators: review the sample"):
-        reviewed_audit(tmp_path / "out")
+        load_for_review(tmp_path / "out")
 
 
 def test_the_command_line_reads_annotators_by_batches(tmp_path):

@@ -29,7 +29,7 @@ from typing import Any
 from misnomer import audit, load_audit
 from misnomer.demo import planted_table
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.rows.origin import fingerprint, load_for_review
 from misnomer.review.session import FILE, Review
 from misnomer.store.folders import filling
 
@@ -96,7 +96,7 @@ def later(child: int, seconds: float) -> None:
 
 def kill_servers(folder: Path, times: int, drawn: random.Random) -> tuple[int, int]:
     """Let a server be killed while decisions come in; count the kills and the decisions."""
-    found, acknowledged, kills = reviewed_audit(folder), {}, 0
+    found, acknowledged, kills = load_for_review(folder), {}, 0
     seen: dict[int, int] = {}
     for turn in range(times):
         place = socket.create_server(("127.0.0.1", 0))

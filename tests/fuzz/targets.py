@@ -284,12 +284,12 @@ def options(drawn: random.Random) -> None:
 
 @cache
 def server() -> tuple[Any, Any]:
-    from misnomer.review.rows.origin import reviewed_audit
+    from misnomer.review.rows.origin import load_for_review
     from misnomer.review.server.app import application
     from misnomer.review.session import Review
 
     shutil.copytree(audited(), room() / "served", dirs_exist_ok=True)
-    review = Review(reviewed_audit(room() / "served"), room() / "served" / "r.sqlite", refit=False)
+    review = Review(load_for_review(room() / "served"), room() / "served" / "r.sqlite", refit=False)
     app = application(review, host="127.0.0.1", port=1, token="t" * 32, name="a")
     return app, asyncio.new_event_loop()
 

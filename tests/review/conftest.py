@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from misnomer.demo import planted_table
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.rows.origin import load_for_review
 from misnomer.review.session import FILE, Review
 
 
@@ -38,7 +38,7 @@ def folder(audited, tmp_path):
 @pytest.fixture
 def review(folder):
     """A review of it that fits only when told."""
-    session = Review(reviewed_audit(folder), folder / FILE, refit=False)
+    session = Review(load_for_review(folder), folder / FILE, refit=False)
     yield session
     session.close()
 

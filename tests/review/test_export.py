@@ -14,7 +14,7 @@ from misnomer.audit import audit
 from misnomer.review import exchange
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.rows.origin import load_for_review
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
 
@@ -82,7 +82,7 @@ def test_types_stay_what_they_are(tmp_path):
     )
     found = audit(table, label="y", families={"when": "ignored", "decided_by": "ignored"})
     found.save(tmp_path / "audit")
-    found = reviewed_audit(tmp_path / "audit")
+    found = load_for_review(tmp_path / "audit")
     review = Review(found, tmp_path / "audit" / FILE, refit=False)
     review.decide(key="test-key-0", row=0, action="choose", label=3)
     review.close()
@@ -130,7 +130,7 @@ def test_decisions_travel_to_another_tool_and_back(review, decided, folder, tmp_
     assert len(entries) == len(review.audit.ranking)
     fresh = tmp_path / "fresh"
     review.audit.save(fresh)
-    audit_again = reviewed_audit(fresh)
+    audit_again = load_for_review(fresh)
     assert "took over 2 of 2 answers" in exchange.run(audit_again, fresh, out)
     assert "took over 0 of 2 answers" in exchange.run(audit_again, fresh, out)
     again = Review(audit_again, fresh / FILE, refit=False)

@@ -10,8 +10,8 @@ import pytest
 
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Bins, Reviewed, advice, left
-from misnomer.review.ranking import Filter, as_filter, entropy, ranked
-from misnomer.review.rows.origin import fingerprint, noticed, reviewed_audit
+from misnomer.review.ranking import Filter, as_filter, entropy, rank_rows
+from misnomer.review.rows.origin import fingerprint, load_for_review, noticed
 from misnomer.review.session import FILE, Review
 
 
@@ -89,7 +89,7 @@ def test_without_decisions_a_refit_changes_nothing(review):
 
 
 def test_a_background_refit_arrives(folder, truth):
-    review = Review(reviewed_audit(folder), folder / FILE)
+    review = Review(load_for_review(folder), folder / FILE)
     decide_some(review, truth, 6)
     assert review.wait_for_fit() and review.trouble is None
     assert review.ranking.version >= 1
@@ -156,11 +156,11 @@ def test_a_trusted_row_and_one_without_label_never_come_up():
     true = np.repeat([0, 1], 50)
     frame = pa.table({"x": rng.normal(size=100) + 3 * true, "y": [None, *true[1:].tolist()]})
     found = audit(frame, label="y", trusted=np.arange(100) == 5)
-    assert not {0, 5} & set(ranked(found).orders["probability"].tolist())
+    assert not {0, 5} & set(rank_rows(found).orders["probability"].tolist())
 
 
 def test_the_fingerprint_knows_rows_and_labels(folder, review):
-    assert fingerprint(reviewed_audit(folder)) == fingerprint(review.audit)
+    assert fingerprint(load_for_review(folder)) == fingerprint(review.audit)
     table = review.audit.data
     cells = table.column(0).to_pylist()
     cells[7] = None if cells[7] else "y"
@@ -187,13 +187,13 @@ def test_a_file_that_has_changed_is_said(folder, review, tmp_path):
 
 def test_a_folder_that_is_no_audit(tmp_path):
     with pytest.raises(ReviewError, match="is not the folder of an audit"):
-        reviewed_audit(tmp_path)
+        load_for_review(tmp_path)
     with pytest.raises(FileNotFoundError, match="there is no folder"):
-        reviewed_audit(tmp_path / "nowhere")
+        load_for_review(tmp_path / "nowhere")
     (tmp_path / "audit.json").touch()
     (tmp_path / "rows.parquet").touch()
     with pytest.raises(ReviewError, match=r"cannot be reviewed on a page .*issues.csv"):
-        reviewed_audit(tmp_path)
+        load_for_review(tmp_path)
 
 
 def simulated(rng, factor, overlooked):

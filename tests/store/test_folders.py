@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from misnomer.audit import audit, load_audit, save_audit
 from misnomer.cli import app
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.rows.origin import load_for_review
 from misnomer.store import folders, writing
 from misnomer.store.folders import check_whole, filling, reading
 
@@ -176,9 +176,9 @@ def test_a_streamed_audit_may_be_replaced_by_either_kind(tmp_path, table, monkey
     for _ in range(2):
         done = run("audit", table, *words, "--memory", "2GB", "--out", out, "--force")
         assert done.exit_code == 0, done.output
-    assert (out / "sample").is_dir() and len(reviewed_audit(out).given) == 900
+    assert (out / "sample").is_dir() and len(load_for_review(out).given) == 900
     assert run("audit", table, *words, "--out", out, "--force").exit_code == 0
-    assert not (out / "sample").exists() and len(reviewed_audit(out).given) == 900
+    assert not (out / "sample").exists() and len(load_for_review(out).given) == 900
 
 
 def test_a_mixture_of_two_audits_is_refused_by_every_reader(tmp_path, table):

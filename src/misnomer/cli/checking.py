@@ -85,12 +85,12 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
     from misnomer.cli.reviewing import _need_extra
 
     _need_extra()
-    from misnomer.review.server.checks import checking
+    from misnomer.review.server.checks import check_application
     from misnomer.review.server.serve import serve
     from misnomer.store.writing import held
 
     with held(room.folder):
-        serve(partial(checking, room), port=port, browser=browser, warn=complain)
+        serve(partial(check_application, room), port=port, browser=browser, warn=complain)
 
 
 def _ask(room: Any) -> None:

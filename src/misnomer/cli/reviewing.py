@@ -62,9 +62,9 @@ def review(
     """
     with failing_well():
         _need_extra()
-        from misnomer.review.rows.origin import noticed, reviewed_audit
+        from misnomer.review.rows.origin import load_for_review, noticed
 
-        audit = reviewed_audit(folder)
+        audit = load_for_review(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
         session = {"reviewer_error": reviewer_error}
         shown = {"notice": notice, "roots": _roots(folder, files)}
@@ -99,7 +99,7 @@ def _serve(
     options: dict[str, Any],
     shown: dict[str, Any],
 ) -> None:
-    from misnomer.review.ledger import alone
+    from misnomer.review.ledger import only_server
     from misnomer.review.server.app import application
     from misnomer.review.server.serve import serve
     from misnomer.review.session import FILE, Review
@@ -107,7 +107,7 @@ def _serve(
 
     if shown["notice"] is not None:
         complain(shown["notice"])
-    with held(folder), alone(folder / (FILE + ".lock")) as only:
+    with held(folder), only_server(folder / (FILE + ".lock")) as only:
         if not only:
             complain("another server shows this review already: both write to the same decisions")
         session = Review(audit, folder / FILE, **options)
@@ -159,9 +159,9 @@ def export(
     """
     with failing_well():
         from misnomer.review.export import run
-        from misnomer.review.rows.origin import noticed, reviewed_audit
+        from misnomer.review.rows.origin import load_for_review, noticed
 
-        audit = reviewed_audit(folder)
+        audit = load_for_review(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
         if notice is not None:
             complain(notice)
@@ -176,6 +176,6 @@ def import_(
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
         from misnomer.review.exchange import run
-        from misnomer.review.rows.origin import reviewed_audit
+        from misnomer.review.rows.origin import load_for_review
 
-        print(run(reviewed_audit(folder), folder, file), file=sys.stderr)
+        print(run(load_for_review(folder), folder, file), file=sys.stderr)

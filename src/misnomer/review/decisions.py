@@ -116,7 +116,7 @@ class Decisions:
         self._log: dict[int, Decision] = {}
         self._undone: set[int] = set()
         self._by_row: dict[int, list[int]] = {}
-        self._connection = ledger.opened(self.path, fingerprint)
+        self._connection = ledger.open_ledger(self.path, fingerprint)
         self.refresh()
 
     def close(self) -> None:
@@ -126,7 +126,7 @@ class Decisions:
 
     def refresh(self) -> None:
         """Read what others have decided in the meantime."""
-        with self._lock, ledger.clearly(self.path):
+        with self._lock, ledger.plain_errors(self.path):
             self._read_on()
 
     def _read_on(self) -> None:
@@ -295,21 +295,21 @@ class Decisions:
     def notes(self) -> dict[int, Note]:
         """Read the latest note about every row that has one."""
         query = "SELECT row, text, who, at FROM note ORDER BY id"
-        with self._lock, ledger.clearly(self.path):
+        with self._lock, ledger.plain_errors(self.path):
             latest = {cells[0]: Note(*cells) for cells in self._connection.execute(query)}
         return {row: note for row, note in latest.items() if note.text}
 
     def note(self, row: int) -> Note | None:
         """Read the latest note about one row."""
         query = "SELECT row, text, who, at FROM note WHERE row = ? ORDER BY id DESC LIMIT 1"
-        with self._lock, ledger.clearly(self.path):
+        with self._lock, ledger.plain_errors(self.path):
             cells = self._connection.execute(query, (row,)).fetchone()
         return Note(*cells) if cells is not None and cells[1] else None
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
         """Hold the file for one write: nobody else writes between looking and writing."""
-        with self._lock, ledger.clearly(self.path):
+        with self._lock, ledger.plain_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._read_on()

@@ -62,7 +62,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Wish:
+class Rule:
     """How labels are to be corrected.
 
     Attributes
@@ -89,15 +89,15 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Done:
+class Changes:
     """What was changed; parts add."""
 
     changed: int = 0
     people: int = 0
     model: int = 0
 
-    def __add__(self, other: Done) -> Done:
-        return Done(
+    def __add__(self, other: Changes) -> Changes:
+        return Changes(
             self.changed + other.changed, self.people + other.people, self.model + other.model
         )
 
@@ -106,7 +106,7 @@ class Done:
 
         Examples
         --------
-        >>> Done(3, 2, 2).words(voted=True)
+        >>> Changes(3, 2, 2).words(voted=True)
         'the consensus is not the majority in 3 rows (2 rows decided by people, 2 by the model)'
         """
         what = f"{counted(self.changed, 'label')} changed"
@@ -116,7 +116,7 @@ class Done:
         return f"{what} ({people}, {self.model:,} by the model)"
 
 
-def corrected(part: Part, wish: Wish) -> tuple[pa.Table, Done]:
+def corrected(part: Part, rule: Rule) -> tuple[pa.Table, Changes]:
     """Put the right labels into the label column, the given ones and who decided behind it.
 
     Returns
@@ -126,22 +126,22 @@ def corrected(part: Part, wish: Wish) -> tuple[pa.Table, Done]:
         "untouched") and ``decided_at``. A row that nobody could tell stays untouched. Where rows
         have several answers, a column ``consensus`` comes before them, and ``given_label`` is the
         majority's.
-    Done
+    Changes
         How many labels were changed, and by whom.
     """
     labels, who = list(part.given), ["untouched"] * len(part.given)
     when: list[str | None] = [None] * len(part.given)
-    if wish.model_helps:
-        enough = part.wrong >= (0.0 if wish.probability is None else wish.probability)
+    if rule.model_helps:
+        enough = part.wrong >= (0.0 if rule.probability is None else rule.probability)
         for row in np.flatnonzero(enough & part.flagged).tolist():
-            if part.start + row not in wish.decided:
+            if part.start + row not in rule.decided:
                 labels[row], who[row] = part.suggested[row], "model"
-    for place, one in _within(part, wish.decided):
+    for place, one in _within(part, rule.decided):
         if one.action != "unsure":
             labels[place], who[place], when[place] = one.label, "person", one.at
     changed = sum(new != old for new, old in zip(labels, part.given, strict=True))
-    done = Done(changed, who.count("person"), who.count("model"))
-    return _extended(part, wish, labels, who, when), done
+    done = Changes(changed, who.count("person"), who.count("model"))
+    return _extended(part, rule, labels, who, when), done
 
 
 def _within(part: Part, decided: Mapping[int, Decision]) -> list[tuple[int, Decision]]:
@@ -151,17 +151,17 @@ def _within(part: Part, decided: Mapping[int, Decision]) -> list[tuple[int, Deci
 
 
 def _extended(
-    part: Part, wish: Wish, labels: list[Any], who: list[str], when: list[str | None]
+    part: Part, rule: Rule, labels: list[Any], who: list[str], when: list[str | None]
 ) -> pa.Table:
     table, names = part.table, part.table.column_names
-    if wish.label in names and not wish.voted:
-        at = names.index(wish.label)
+    if rule.label in names and not rule.voted:
+        at = names.index(rule.label)
         before = table.column(at)
         fresh = _changed(before, labels, part.given)
-        table = table.set_column(at, pa.field(wish.label, fresh.type), fresh)
+        table = table.set_column(at, pa.field(rule.label, fresh.type), fresh)
     else:
         before = pa.array(part.given)
-        name = CONSENSUS if wish.voted else wish.label
+        name = CONSENSUS if rule.voted else rule.label
         table = _beside(table, name, pa.array(labels, before.type))
     for name, column in (
         ("given_label", before),
@@ -255,16 +255,16 @@ def _written(
 
         return exchange.write(audit, decisions, out, kind)
     decided = {one.row: one for one in decisions.standing()}
-    wish = Wish(audit.label, audit.annotators is not None, decided, probability)
+    rule = Rule(audit.label, audit.annotators is not None, decided, probability)
     if isinstance(audit, LargeRows):
-        return written_by_parts(audit, wish, out)
+        return written_by_parts(audit, rule, out)
     judged = audit
-    if decided and wish.model_helps:
+    if decided and rule.model_helps:
         judged = _latest(audit, file)
-    table, done = corrected(whole(judged), wish)
+    table, done = corrected(whole(judged), rule)
     with replacing(out) as temporary:
         write_table(table, temporary, out.suffix.lower())
-    return done.words(voted=wish.voted)
+    return done.words(voted=rule.voted)
 
 
 def _latest(audit: Audit, file: Path) -> Audit:
@@ -277,20 +277,20 @@ def _latest(audit: Audit, file: Path) -> Audit:
         review.close()
 
 
-def written_by_parts(rows: LargeRows, wish: Wish, out: Path) -> str:
+def written_by_parts(rows: LargeRows, rule: Rule, out: Path) -> str:
     """Write all rows of an audit by batches, some at a time, by what it says of them."""
-    total = Done()
+    total = Changes()
 
     def tables() -> Iterator[pa.Table]:
         nonlocal total
         for start, part in rows.parts():
-            table, done = corrected(part_of(rows, part, start), wish)
+            table, done = corrected(part_of(rows, part, start), rule)
             total += done
             yield table
 
     with replacing(out) as temporary:
         write_table(tables(), temporary, out.suffix.lower())
-    return total.words(voted=wish.voted)
+    return total.words(voted=rule.voted)
 
 
 def part_of(rows: LargeRows, table: pa.Table, start: int) -> Part:

@@ -49,7 +49,7 @@ class FullError(ReviewError):
 
 
 @contextmanager
-def clearly(path: Path) -> Iterator[None]:
+def plain_errors(path: Path) -> Iterator[None]:
     """Say in one sentence what SQLite could not do."""
     try:
         yield
@@ -70,9 +70,9 @@ def _damaged(words: str) -> str:
     return f"this is no review, or it is damaged ({words}): move it away to begin anew"
 
 
-def opened(path: Path, fingerprint: str) -> sqlite3.Connection:
+def open_ledger(path: Path, fingerprint: str) -> sqlite3.Connection:
     """Open or make the file; refuse one that is damaged, newer, or about other rows."""
-    with clearly(path):
+    with plain_errors(path):
         connection = sqlite3.connect(
             path, timeout=10.0, isolation_level=None, check_same_thread=False
         )
@@ -147,7 +147,7 @@ def _check(connection: sqlite3.Connection, path: Path, fingerprint: str) -> None
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[bool]:
+def only_server(path: Path) -> Iterator[bool]:
     """Tell whether no other server has this review open; where locks are unknown, assume so.
 
     The lock goes away with the process that holds it, however it ends.

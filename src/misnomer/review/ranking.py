@@ -62,7 +62,7 @@ class Ranking:
     orders: Mapping[str, Order]
 
 
-def ranked(audit: Audit, version: int = 0) -> Ranking:
+def rank_rows(audit: Audit, version: int = 0) -> Ranking:
     """Rank the labeled rows of an audit; those trusted beforehand are left out."""
     judged = (audit.given >= 0) & ~audit.trusted
     rows = np.flatnonzero(judged)
@@ -167,7 +167,7 @@ class Filter:
 EVERYTHING = Filter()
 
 
-def picked(order: Order, passing: Passing, offset: int, limit: int) -> Rows:
+def take_passing(order: Order, passing: Passing, offset: int, limit: int) -> Rows:
     """Take the rows from ``offset`` on that pass, in their order, and look no further than needed.
 
     Parameters
@@ -180,7 +180,7 @@ def picked(order: Order, passing: Passing, offset: int, limit: int) -> Rows:
     Examples
     --------
     >>> order, passing = np.array([3, 1, 0, 2]), np.array([True, True, False, True])
-    >>> picked(order, lambda rows: passing[rows], 1, 5).tolist()
+    >>> take_passing(order, lambda rows: passing[rows], 1, 5).tolist()
     [1, 0]
     """
     pieces = order if isinstance(order, tuple) else (order,)
@@ -215,7 +215,7 @@ class Checks:
         return next((int(row) for row in open_ones if int(row) not in skip), None)
 
 
-def drawn_checks(ranking: Ranking, seed: int) -> Checks:
+def draw_random_checks(ranking: Ranking, seed: int) -> Checks:
     """Draw labeled rows that are not suspected, as many as anybody will ever check."""
     rng, n = np.random.default_rng(seed), len(ranking.judged)
     some = rng.permutation(n) if n <= _MAX_SHUFFLED else rng.choice(n, _MAX_SHUFFLED, shuffle=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from misnomer.review.decisions import PERSON, ConflictError, Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
-from misnomer.review.ranking import EVERYTHING, Filter, Ranking, drawn_checks, picked
+from misnomer.review.ranking import EVERYTHING, Filter, Ranking, draw_random_checks, take_passing
 from misnomer.review.refit.background import Refitter, first_ranking, refit_of
 from misnomer.review.refit.beliefs import REVIEWER_ERROR
 from misnomer.review.rows.large import LargeRows
@@ -67,7 +67,7 @@ class Review:
         self._found: tuple[Any, NDArray[np.bool_]] = (None, np.zeros(0, bool))
         self._counts: tuple[Ranking, dict[Filter, int]] = (self.first, {})
         mark = fingerprint(audit)
-        self.checks = drawn_checks(self.first, int(mark[:8], 16))
+        self.checks = draw_random_checks(self.first, int(mark[:8], 16))
         self.decisions = Decisions(path, mark)
         self.decided = np.zeros(len(audit.given), bool)
         self._lock = threading.Lock()
@@ -158,7 +158,7 @@ class Review:
             kept = wanted.passing(ranking, done, rows)
             return kept if among is None else kept & among[rows]
 
-        return picked(ranking.orders[order], passing, offset, most)
+        return take_passing(ranking.orders[order], passing, offset, most)
 
     def _among(self, wanted: Filter) -> NDArray[np.bool_] | None:
         """Find the rows whose cells a filter asks for; the latest such question is remembered."""

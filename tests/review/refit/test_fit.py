@@ -41,9 +41,9 @@ def test_without_mistakes_the_answer_stays_right(review, audited):
 
 
 def test_error_zero_takes_decisions_for_the_truth(folder, audited):
-    from misnomer.review.rows.origin import reviewed_audit
+    from misnomer.review.rows.origin import load_for_review
 
-    audit = reviewed_audit(folder)
+    audit = load_for_review(folder)
     with pytest.raises(ReviewError, match=r"below 0\.5"):
         Review(audit, folder / FILE, refit=False, reviewer_error=0.5)
     sure = believed(np.array([[0.999, 0.001]]), np.array([1]), 0.0)

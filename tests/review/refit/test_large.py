@@ -8,7 +8,7 @@ from misnomer.audit import streamed
 from misnomer.audit.streamed_files import save_stream
 from misnomer.review.refit.large import LargeRefit
 from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.rows.origin import load_for_review
 from tests.crowds import sites
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -23,7 +23,7 @@ def both(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streamed, "SAMPLE", 300)
         save_stream(str(place / "rows.csv"), "y", place / "audit", noise_groups="site")
-    rows = reviewed_audit(place / "audit")
+    rows = load_for_review(place / "audit")
     assert isinstance(rows, LargeRows) and len(rows.sample.given) == 300
     return rows, audit(frame, label="y", noise_groups="site")
 

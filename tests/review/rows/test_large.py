@@ -15,7 +15,7 @@ from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Filter, as_filter
 from misnomer.review.refit import large as large_refit
 from misnomer.review.rows.index import FOLDER
-from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.rows.origin import fingerprint, load_for_review
 from misnomer.review.server import lists
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
@@ -51,7 +51,7 @@ def audited(tmp_path_factory):
 
 @pytest.fixture
 def review(audited, tmp_path):
-    session = Review(reviewed_audit(audited[0]), tmp_path / FILE, refit=False)
+    session = Review(load_for_review(audited[0]), tmp_path / FILE, refit=False)
     yield session
     session.close()
 
@@ -75,7 +75,9 @@ def test_the_queue_is_of_all_rows_worst_first(review, known, audited):
     fits = (given == "yes") & (wrong[order] >= 0.2) & (wrong[order] <= 0.9)
     assert review.rows("probability", some).tolist() == order[fits].tolist()
     assert (
-        review.count(some) == fits.sum() == lists.page(review, "probability", some, 0, 5)["total"]
+        review.count(some)
+        == fits.sum()
+        == lists.queue_page(review, "probability", some, 0, 5)["total"]
     )
     first = review.rows("information", Filter(), 0, 20)
     assert abs(wrong[first] - 0.5).max() < 0.1
@@ -123,14 +125,14 @@ def test_a_refit_moves_the_worst_rows(review, audited, monkeypatch):
 
 def test_the_index_is_kept_and_made_anew_for_other_rows(audited):
     folder = audited[0]
-    first = reviewed_audit(folder)
+    first = load_for_review(folder)
     made = (folder / FOLDER / "wrong.npy").stat().st_mtime_ns
-    assert fingerprint(reviewed_audit(folder)) == fingerprint(first)
+    assert fingerprint(load_for_review(folder)) == fingerprint(first)
     assert (folder / FOLDER / "wrong.npy").stat().st_mtime_ns == made
     assert not [path for path in (folder / FOLDER).iterdir() if path.name.startswith("key.")]
     about = folder / FOLDER / "about.json"
     about.write_text("{}")
-    reviewed_audit(folder)
+    load_for_review(folder)
     assert about.read_text() != "{}"
 
 
@@ -156,4 +158,4 @@ def test_without_its_rows_the_sample_is_named(audited, tmp_path):
     (tmp_path / "sample").mkdir()
     (tmp_path / "sample" / "audit.safetensors").touch()
     with pytest.raises(ReviewError, match=r"lacks rows.parquet: review the sample"):
-        reviewed_audit(tmp_path)
+        load_for_review(tmp_path)

@@ -11,8 +11,8 @@ import pytest
 
 from misnomer.audit import audit
 from misnomer.review.export import run
-from misnomer.review.refit.fit import relearned
-from misnomer.review.rows.origin import reviewed_audit
+from misnomer.review.refit.fit import refit_audit
+from misnomer.review.rows.origin import load_for_review
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
@@ -33,7 +33,7 @@ def scans(tmp_path_factory):
 @pytest.fixture
 def voted(scans, tmp_path):
     """A review of it that fits only when told, and the truth."""
-    session = Review(reviewed_audit(scans[0]), tmp_path / FILE, refit=False)
+    session = Review(load_for_review(scans[0]), tmp_path / FILE, refit=False)
     yield session, scans[1]
     session.close()
 
@@ -83,7 +83,7 @@ def test_an_annotator_called_like_a_column_is_told_apart(tmp_path):
 
 def test_a_refit_without_decisions_is_the_audit(voted):
     audit_made = voted[0].audit
-    again = relearned(audit_made, {})
+    again = refit_audit(audit_made, {})
     np.testing.assert_array_equal(again.posterior, audit_made.posterior)
     np.testing.assert_array_equal(again.sources.channels, audit_made.sources.channels)
 

@@ -17,7 +17,7 @@ from misnomer.audit import audit
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.cli.reviewing import export
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.rows.origin import fingerprint, load_for_review
 from misnomer.review.session import FILE
 from misnomer.rows.files.tables import read_table
 from tests.review.answers import RATES, write_scans
@@ -48,7 +48,7 @@ def row_shown(page):
 
 
 def stored(folder):
-    decisions = Decisions(folder / FILE, fingerprint(reviewed_audit(folder)))
+    decisions = Decisions(folder / FILE, fingerprint(load_for_review(folder)))
     found = decisions.standing()
     decisions.close()
     return found

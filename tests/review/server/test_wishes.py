@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 
 from misnomer.audit import audit
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import fingerprint, reviewed_audit
+from misnomer.review.rows.origin import fingerprint, load_for_review
 from misnomer.review.server.app import application
 from misnomer.review.server.row import image_of
 from misnomer.review.session import FILE, Review
@@ -138,7 +138,7 @@ def test_reviewers_are_told_apart_and_compared(client, review):
 
 
 def test_a_review_of_the_older_format_is_taken_over(folder):
-    mark = fingerprint(reviewed_audit(folder))
+    mark = fingerprint(load_for_review(folder))
     old = Decisions(folder / FILE, mark)
     old.add(key="an-old-decision", row=3, action="keep", label="democrat", given="democrat")
     old.close()
@@ -175,7 +175,7 @@ def pictured(tmp_path):
         path.write_bytes(PIXEL)
     (folder / "notes.txt").write_text("no image")
     (folder / "link.png").symlink_to(tmp_path / "secret.png")
-    session = Review(reviewed_audit(folder), folder / FILE, refit=False)
+    session = Review(load_for_review(folder), folder / FILE, refit=False)
     yield session, folder, elsewhere
     session.close()
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from misnomer.review.ranking import Ranking, ranked
-from misnomer.review.refit.fit import relearned
+from misnomer.review.ranking import Ranking, rank_rows
+from misnomer.review.refit.fit import refit_audit
 from misnomer.review.refit.large import LargeRefit
 from misnomer.review.rows.large import LargeRows
 
@@ -20,7 +20,7 @@ Refit = Callable[[Mapping[int, int], int], tuple[Any, Ranking]]
 
 def first_ranking(audit: Audit | LargeRows) -> Ranking:
     """Rank the rows as the audit has them."""
-    return audit.ranking() if isinstance(audit, LargeRows) else ranked(audit)
+    return audit.ranking() if isinstance(audit, LargeRows) else rank_rows(audit)
 
 
 def refit_of(audit: Audit | LargeRows, error: float) -> Refit:
@@ -29,8 +29,8 @@ def refit_of(audit: Audit | LargeRows, error: float) -> Refit:
         return LargeRefit(audit, error=error)
 
     def refit(decided: Mapping[int, int], version: int) -> tuple[Audit, Ranking]:
-        judged = relearned(audit, decided, error=error)
-        return judged, ranked(judged, version)
+        judged = refit_audit(audit, decided, error=error)
+        return judged, rank_rows(judged, version)
 
     return refit
 

@@ -29,8 +29,12 @@ from misnomer.table import Batch
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
+Array = NDArray[np.float64]
 
-def relearned(audit: Audit, decided: Mapping[int, int], *, error: float = REVIEWER_ERROR) -> Audit:
+
+def refit_audit(
+    audit: Audit, decided: Mapping[int, int], *, error: float = REVIEWER_ERROR
+) -> Audit:
     """Fit the model anew with what was decided about some rows.
 
     Parameters
@@ -57,7 +61,7 @@ def relearned(audit: Audit, decided: Mapping[int, int], *, error: float = REVIEW
     """
     copies = decided_copies(audit.posterior, decided, error)
     if audit.sources is not None:
-        return relearned_sources(audit, copies)
+        return refit_sources(audit, copies)
     n, batch = len(audit.batch), with_copies(audit.batch, copies, len(audit.labels))
     fit = solved(solver_of(audit), task_of(audit, batch))
     own = fit.details.get("posterior")  # out of fold, where the solver has it
@@ -68,11 +72,15 @@ def relearned(audit: Audit, decided: Mapping[int, int], *, error: float = REVIEW
 def task_of(audit: Audit, batch: Batch) -> Task:
     """Put the same question as the audit did, about these rows."""
     fitted, channel = audit.classifier, audit.classifier.model_.channel
+    if named_solver(audit) == "head":
+        channel = auto(channel.n_classes)  # it begins from none
     return Task(
         fitted.model_.schema,
         [batch],
         fold,
-        auto(channel.n_classes) if named_solver(audit) == "head" else channel,  # it begins from none
+        auto(channel.n_classes)
+        if named_solver(audit) == "head"
+        else channel,  # it begins from none
         resolve(fitted.smoothing),
         max_iter=fitted.max_iter,
         tol=fitted.tol,
@@ -110,10 +118,7 @@ def kept(classifier: Any, fit: Fit) -> Any:
     return fresh
 
 
-Array = NDArray[np.float64]
-
-
-def relearned_sources(audit: Audit, copies: Copies) -> Audit:
+def refit_sources(audit: Audit, copies: Copies) -> Audit:
     """Learn everybody's channel anew with what was decided about some rows.
 
     A row whose decision is believed, all evidence weighed, is taken as known, and everybody is
@@ -123,7 +128,7 @@ def relearned_sources(audit: Audit, copies: Copies) -> Audit:
     """
     assert audit.sources is not None
     if audit.sources.groups is not None and audit.fitted.solver == "head":
-        return relearned_groups(audit, copies)
+        return refit_groups(audit, copies)
     decided = {
         int(row): int(true)
         for row, true, weight in zip(copies.row, copies.true, copies.weight, strict=True)
@@ -150,7 +155,7 @@ def relearned_sources(audit: Audit, copies: Copies) -> Audit:
     )
 
 
-def relearned_groups(audit: Audit, copies: Copies) -> Audit:
+def refit_groups(audit: Audit, copies: Copies) -> Audit:
     """Let the default learn with trusted copies of the decided rows, then the groups again."""
     assert audit.sources is not None
     n, answers = len(audit.batch), audit.sources.answers
@@ -188,13 +193,13 @@ def sources_task_of(audit: Audit, decided: Mapping[int, int]) -> SourcesTask:
     )
 
 
-def _one_rate(channels_of_all: Array) -> bool:
+def _one_rate(matrices: Array) -> bool:
     """Tell whether every annotator has one rate of being right, all errors alike."""
-    K = channels_of_all.shape[1]
-    right = np.einsum("akk->ak", channels_of_all)
+    K = matrices.shape[1]
+    right = np.einsum("akk->ak", matrices)
     wrong = (1.0 - right) / max(K - 1, 1)
     alike = np.where(np.eye(K, dtype=bool), right[:, None, :], wrong[:, None, :])
-    return bool(np.allclose(right, right[:, :1]) and np.allclose(channels_of_all, alike))
+    return bool(np.allclose(right, right[:, :1]) and np.allclose(matrices, alike))
 
 
 def said_by_others(audit: Audit, fit: SourcesFit, rows: NDArray[np.intp]) -> Array:

@@ -62,7 +62,7 @@ class LargeRefit:
             self._before = solved(solver, task_of(sample, sample.batch))
         batch = joined([sample.batch, self._trusted(decided)])
         after = solved(solver, task_of(sample, batch))
-        model = moved(self.rows.classifier.model_, self._before.model, after.model)
+        model = shift_model(self.rows.classifier.model_, self._before.model, after.model)
         classifier = kept(self.rows.classifier, replace(after, model=model, details={}))
         ranking = self._ranked(model, version)
         return self.rows.judged_by(classifier, ranking), ranking
@@ -151,7 +151,7 @@ class Patched:
         return float(sum(self[at : at + (1 << 22)].sum() for at in parts))
 
 
-def moved(model: Model, before: Model, after: Model) -> Model:
+def shift_model(model: Model, before: Model, after: Model) -> Model:
     """Add to a model what changed between two others: ``model + (after - before)``, in logs.
 
     The difference of two fits to the same rows is due to the decisions; that the rows are only a
@@ -162,9 +162,9 @@ def moved(model: Model, before: Model, after: Model) -> Model:
     >>> from misnomer.channel import fixed
     >>> from misnomer.table import Schema
     >>> make = lambda p: Model(np.array([p, 1 - p]), fixed(np.eye(2)), np.zeros((2, 0)), Schema(()))
-    >>> moved(make(0.5), make(0.2), make(0.2)).prior.round(3).tolist()
+    >>> shift_model(make(0.5), make(0.2), make(0.2)).prior.round(3).tolist()
     [0.5, 0.5]
-    >>> moved(make(0.5), make(0.2), make(0.8)).prior.round(3).tolist()
+    >>> shift_model(make(0.5), make(0.2), make(0.8)).prior.round(3).tolist()
     [0.941, 0.059]
     """
     prior = softmax((model.intercept + after.intercept - before.intercept)[None, :])[0][0]

@@ -74,7 +74,7 @@ class Flags:
         return sum(int(self[at : at + (1 << 22)].sum()) for at in parts)
 
 
-def opened(rows: Path, labels: list[Any], classes: list[Any], trusted: str | None) -> Index:
+def open_index(rows: Path, labels: list[Any], classes: list[Any], trusted: str | None) -> Index:
     """Open the index beside a ``rows.parquet``; make it where there is none, or of other rows."""
     folder, stat = rows.parent / FOLDER, rows.stat()
     mark = {"version": _VERSION, "bytes": stat.st_size, "modified": stat.st_mtime_ns}

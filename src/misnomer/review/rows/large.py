@@ -65,7 +65,7 @@ class LargeRows:
         names = self.metadata.schema.to_arrow_schema().names[_N_AUDIT_COLUMNS:]
         self.names = dict(zip(names, sample.data.column_names, strict=True))
         trusted = self._trusted()
-        self.index = index.opened(self.path, list(self.labels), list(self.classes), trusted)
+        self.index = index.open_index(self.path, list(self.labels), list(self.classes), trusted)
         self.given, self.suggested = self.index.given, self.index.suggested
         self.error_probability, self.is_label_issue = self.index.wrong, self.index.flagged
         sizes = [self.metadata.row_group(i).num_rows for i in range(self.metadata.num_row_groups)]

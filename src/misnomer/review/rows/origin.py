@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MARKS = ("audit.safetensors", "model.safetensors", "rows.parquet")
 
 
-def reviewed_audit(folder: str | Path) -> Any:
+def load_for_review(folder: str | Path) -> Any:
     """Load the audit of a folder; say how to make one where it is none."""
     folder = Path(folder)
     if not folder.exists():

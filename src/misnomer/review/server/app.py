@@ -93,13 +93,13 @@ class Answers:
         self.review.sync()
         order, wanted = self._wanted(said)
         offset, limit = int(said.get("offset") or 0), int(said.get("limit") or 50)
-        return lists.page(self.review, order, wanted, offset, limit, _who(said))
+        return lists.queue_page(self.review, order, wanted, offset, limit, _who(said))
 
     def decisions(self, said: dict[str, Any]) -> Any:
         """List what was decided."""
         self.review.sync()
         offset, limit = int(said.get("offset") or 0), int(said.get("limit") or 50)
-        return lists.made(self.review, offset, limit)
+        return lists.decisions_page(self.review, offset, limit)
 
     def values(self, said: dict[str, Any]) -> Any:
         """List the values of a column."""

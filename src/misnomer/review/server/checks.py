@@ -14,7 +14,7 @@ _MAX_CELL_LENGTH = 4000
 _MAX_CLASS_LENGTH = 200
 
 
-def checking(room: Any, *, host: str, port: int, token: str) -> Guard:
+def check_application(room: Any, *, host: str, port: int, token: str) -> Guard:
     """Put the addresses and the guard together."""
     answers = CheckAnswers(room)
     routes = [

@@ -90,7 +90,7 @@ def _find_id(audit: Any, text: str) -> int | None:
     return at if at >= 0 else None
 
 
-def page(
+def queue_page(
     review: Review, order: str, wanted: Filter, offset: int, limit: int, who: str = PERSON
 ) -> dict[str, Any]:
     """List some rows of the queue, never all of them."""
@@ -113,7 +113,7 @@ def page(
     }
 
 
-def made(review: Review, offset: int, limit: int) -> dict[str, Any]:
+def decisions_page(review: Review, offset: int, limit: int) -> dict[str, Any]:
     """List the decisions that stand, the latest first, the notes, and who agrees with whom."""
     standing = review.decisions.standing()[::-1]
     notes, opinions = review.decisions.notes(), review.decisions.opinions()
