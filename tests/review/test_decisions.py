@@ -13,7 +13,7 @@ import textwrap
 import pytest
 
 from misnomer.review.decisions import ConflictError, Decisions
-from misnomer.review.ledger import FullError, ReviewError, alone
+from misnomer.review.ledger import FullError, ReviewError, only_server
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path):
 
 
 def test_a_second_server_is_noticed(tmp_path):
-    with alone(tmp_path / "lock") as first, alone(tmp_path / "lock") as second:
+    with only_server(tmp_path / "lock") as first, only_server(tmp_path / "lock") as second:
         assert first and not second
-    with alone(tmp_path / "lock") as again:
+    with only_server(tmp_path / "lock") as again:
         assert again
