@@ -105,7 +105,7 @@ def test_progress_adds_up(review, known):
 
 
 def test_a_refit_moves_the_worst_rows(review, audited, monkeypatch):
-    monkeypatch.setattr(large_refit, "WINDOW", 500)
+    monkeypatch.setattr(large_refit, "N_WORST_ROWS", 500)
     truth = audited[1]
     before = review.rows("probability", Filter(state="all"))
     for row in before[:12].tolist():
