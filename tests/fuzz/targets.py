@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -291,7 +292,8 @@ def server() -> tuple[Any, Any]:
     shutil.copytree(audited(), room() / "served", dirs_exist_ok=True)
     review = Review(load_for_review(room() / "served"), room() / "served" / "r.sqlite", refit=False)
     app = application(review, host="127.0.0.1", port=1, token="t" * 32, name="a")
-    return app, asyncio.new_event_loop()
+    # A thread of its own: browsers' tests keep a loop running in the main one.
+    return app, (asyncio.new_event_loop(), ThreadPoolExecutor(1))
 
 
 _PATHS = (
@@ -310,7 +312,7 @@ _BODY = {
 
 def request(drawn: random.Random) -> None:
     """Ask the server something odd; it answers with a sentence, never with an error of its own."""
-    app, loop = server()
+    app, (loop, thread) = server()
     method = drawn.choice(("GET", "POST"))
     query = damaged(_QUERY, drawn)
     body = json.dumps(bent(dict(_BODY), drawn)).encode()
@@ -338,7 +340,7 @@ def request(drawn: random.Random) -> None:
         if message["type"] == "http.response.start":
             status.append(message["status"])
 
-    loop.run_until_complete(app(scope, receive, send))
+    thread.submit(loop.run_until_complete, app(scope, receive, send)).result()
     if not status or (status[0] >= 500 and status[0] != 507):
         raise AssertionError(f"the server answered {status} to {scope['path']} {query!r} {body!r}")
 

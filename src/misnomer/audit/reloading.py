@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -43,7 +44,7 @@ def load_audit(folder: str | Path) -> Audit:
     with reading(folder):
         classifier = load_model(folder / "model.safetensors")
         arrays, about = unpack("audit", read_bytes(name), name)
-        rows = read_table(folder / "rows.parquet")
+        rows = _stored_rows(folder / "rows.parquet")
         check_whole(folder, ("model.safetensors", ARRAYS, "rows.parquet"))
     try:
         audit = _audit(classifier, arrays, about, rows)
@@ -51,6 +52,18 @@ def load_audit(folder: str | Path) -> Audit:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as e:
         why = f" ({e})" if isinstance(e, checks.ContradictionError) else ""
         raise DamagedError(f"{name}: the audit does not fit its rows or its model{why}") from None
+
+
+def _stored_rows(path: Path) -> pa.Table:
+    """Read the rows with exactly the types that they were written with."""
+    try:
+        table = pq.ParquetFile(path).read()
+        table.validate(full=True)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {str(path)!r}") from None
+    except (pa.ArrowException, OSError, ValueError):
+        raise DamagedError(f"{path}: this is no Parquet file, or it is damaged") from None
+    return table
 
 
 def _audit(
