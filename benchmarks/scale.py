@@ -150,9 +150,9 @@ def memory(folder: Path) -> dict[str, object]:
         "import sys, warnings; warnings.simplefilter('ignore')\n"
         f"{PEAK}\n"
         "from misnomer import NoisyLabelNB\n"
-        "from misnomer.audit.streaming import audit_stream\n"
+        "from misnomer import audit\n"
         "em = NoisyLabelNB(solver='em', max_iter=2, tol=0)\n"
-        "audit_stream(sys.argv[1], 'label', classifier=em, memory=int(sys.argv[2]))\n"
+        "audit(sys.argv[1], 'label', classifier=em, memory=int(sys.argv[2]))\n"
         "print(peak())\n"
     )
     begin = time.perf_counter()

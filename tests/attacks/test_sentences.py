@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
 from misnomer.cli import app
-from misnomer.engines.checkpoint import Journal
+from misnomer.engines.journal import Journal
 from misnomer.review.exchange import read_answers
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan

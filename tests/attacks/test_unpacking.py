@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from misnomer.audit import streaming
-from misnomer.audit.streaming import too_large
+from misnomer.audit import request
+from misnomer.audit.request import is_large
 from misnomer.rows.files import paths
 from misnomer.rows.files.tables import read_table
 
@@ -49,9 +49,9 @@ def test_what_unpacks_to_more_than_fits_is_read_by_batches(tmp_path, monkeypatch
     path = tmp_path / "a.csv.gz"
     with gzip.open(path, "wb") as sink:
         sink.write(b"a,b,y\n" + b"1,2,n\n3,4,y\n" * 200_000)
-    assert not too_large(path)
-    monkeypatch.setattr(streaming, "free_memory", lambda: 10_000_000)
-    assert too_large(path) and path.stat().st_size < 100_000
+    assert not is_large(path)
+    monkeypatch.setattr(request, "DEFAULT_MEMORY", 10_000_000)
+    assert is_large(path) and path.stat().st_size < 100_000
     monkeypatch.setattr(paths, "free_memory", lambda: 1_000_000)
     with pytest.raises(ValueError, match="more than fits in memory"):
         read_table(path)

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from misnomer import load_audit
-from misnomer.audit.check_files import CheckFolder
+from misnomer.audit.files.checks import CheckFolder
 from misnomer.cli import app
 from misnomer.review.server.checks import check_application
 from tests.audited import pets

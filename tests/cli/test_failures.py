@@ -128,7 +128,7 @@ def test_interrupted_in_the_middle(pets, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("misnomer.cli.auditing.audit", interrupt)
+    monkeypatch.setattr("misnomer.audit.files.save.run", interrupt)
     done = misnomer_cli("audit", pets, "-l", "pet", "-o", tmp_path / "out")
     assert done.exit_code == 130
     assert done.stderr == "misnomer: interrupted: nothing was written\n"

@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from scipy import sparse
 
 from misnomer import NoisyLabelNB, audit, load_audit
-from misnomer.audit.streaming import bytes_of
-from misnomer.engines.checkpoint import Journal
+from misnomer.audit.request import bytes_of
+from misnomer.engines.journal import Journal
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan
 from misnomer.store import container
@@ -267,8 +267,7 @@ def fit(drawn: random.Random) -> None:
 
 def options(drawn: random.Random) -> None:
     """Read what the command line is told."""
-    from misnomer.cli.auditing import families_of
-    from misnomer.cli.label_options import sources_of
+    from misnomer.cli.options import families_of, sources_of
 
     word = damaged(drawn.choice((b"4GB", b"age=gaussian", b"a,b,c", b"x=0.5", b"a:b")), drawn)
     text = word.decode("utf-8", "replace")

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from misnomer import load_audit
-from misnomer.audit.check_files import CheckFolder
+from misnomer.audit.files.checks import CheckFolder
 
 ROWS = 50
 

@@ -167,11 +167,11 @@ def run(*words):
 
 
 def test_a_streamed_audit_may_be_replaced_by_either_kind(tmp_path, table, monkeypatch):
-    from misnomer.audit import streamed
+    from misnomer.audit.batches import collector
 
-    monkeypatch.setattr(streamed, "SAMPLE", 200)
-    monkeypatch.setattr(streamed, "SAMPLE_CELLS", 0)
-    monkeypatch.setattr(streamed, "_chosen", lambda n, m, seed: np.arange(min(n, 200)))
+    monkeypatch.setattr(collector, "SAMPLE", 200)
+    monkeypatch.setattr(collector, "SAMPLE_CELLS", 0)
+    monkeypatch.setattr(collector, "_chosen", lambda n, m, seed: np.arange(min(n, 200)))
     out, words = tmp_path / "out", ("--label", "y", "--quiet")
     for _ in range(2):
         done = run("audit", table, *words, "--memory", "2GB", "--out", out, "--force")

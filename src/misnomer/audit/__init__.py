@@ -13,9 +13,9 @@ from misnomer.audit.run import audit
 
 if TYPE_CHECKING:
     from misnomer.audit.explanation import Explanation
-    from misnomer.audit.reloading import load_audit
+    from misnomer.audit.files.load import load_audit
+    from misnomer.audit.files.save import save_audit
     from misnomer.audit.result import Audit, Fitted
-    from misnomer.audit.saving import save_audit
 
 __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"]
 
@@ -23,8 +23,8 @@ _HOMES = {
     "Audit": "result",
     "Explanation": "explanation",
     "Fitted": "result",
-    "load_audit": "reloading",
-    "save_audit": "saving",
+    "load_audit": "files.load",
+    "save_audit": "files.save",
 }
 
 

@@ -77,13 +77,13 @@ def draw_checks(audit: Audit, rows: int, *, before: Any = None, random_state: An
             for name, column in columns.items()
         }
     )
-    return audit.shape._frame(table, None)
+    return audit.shape.frame(table, None)
 
 
 def columns_of(checked: Any) -> dict[str, list[Any]]:
     """Take the columns of checked rows from a frame, a mapping, a file or an audit's folder."""
     if isinstance(checked, str | Path):
-        from misnomer.audit.check_files import CheckFolder, read_checked
+        from misnomer.audit.files.checks import CheckFolder, read_checked
 
         path = Path(checked)
         return CheckFolder(path).columns() if path.is_dir() else read_checked(path)

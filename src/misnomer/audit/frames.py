@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -85,10 +86,15 @@ class Shape:
         """Put the answers about rows side by side; ``order`` chooses some, and says which."""
         every = row_columns(audit)
         if order is None:
-            return self._frame(every, self.index)
+            return self.frame(every, self.index)
         some = every.take(pa.array(order))
         some = some.add_column(0, "row", pa.array(order.astype(np.int64)))
-        return self._frame(some, None if self.index is None else self.index[order])
+        return self.frame(some, None if self.index is None else self.index[order])
+
+    def read_rows(self, tables: Iterator[pa.Table]) -> Any:
+        """Put the answers about rows that are read again one under another."""
+        own = [table.select(ROW_COLUMNS) for table in tables]
+        return self.frame(pa.concat_tables(own), None)
 
     def matrix(self, matrix: Array, labels: tuple[Any, ...], classes: tuple[Any, ...]) -> Any:
         """Lay a (given, true) matrix out: an index of given labels (pandas), or a first column."""
@@ -98,7 +104,7 @@ class Shape:
             rows, columns = pd.Index(labels, name="given"), pd.Index(classes, name="true")
             return pd.DataFrame(matrix, index=rows, columns=columns)
         named = {str(name): matrix[:, k] for k, name in enumerate(classes)}
-        return self._frame(pa.table({"given": pa.array(labels), **named}), None)
+        return self.frame(pa.table({"given": pa.array(labels), **named}), None)
 
     def prior(self, audit: Audit) -> Any:
         """List the classes with their shares among given labels and among true classes."""
@@ -109,9 +115,10 @@ class Shape:
             "true_share_low": audit.prior_low,
             "true_share_high": audit.prior_high,
         }
-        return self._frame(pa.table(columns), None)
+        return self.frame(pa.table(columns), None)
 
-    def _frame(self, table: pa.Table, index: Any) -> Any:
+    def frame(self, table: pa.Table, index: Any) -> Any:
+        """Hand a table out as the kind of frame that came in."""
         if self.backend == "pyarrow":
             return table
         if self.backend == "polars":
@@ -119,6 +126,12 @@ class Shape:
 
             return pl.from_arrow(table)
         return _pandas(table, index)
+
+
+#: What is known of each row, whatever its source.
+ROW_COLUMNS = [
+    "given_label", "suggested_label", "error_probability", "label_quality", "is_label_issue",
+]  # fmt: skip
 
 
 def row_columns(audit: Audit) -> pa.Table:

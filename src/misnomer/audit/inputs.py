@@ -144,14 +144,6 @@ def described(data: Any, reading: Mapping[str, Any]) -> DescribedPath:
     return DescribedPath(data, dialect_of(reading))
 
 
-def given_labels(label: Any, *others: Any) -> Any:
-    """Take the labels by any name: ``audit(X, y)``, ``label="column"``, ``y=``, ``labels=``."""
-    said = [one for one in (label, *others) if one is not None]
-    if len(said) > 1:
-        raise ValueError("the labels are given twice: say one of label=, labels= and y=")
-    return said[0] if said else None
-
-
 def _is_place(label: Any) -> bool:
     return isinstance(label, int | np.integer) and not isinstance(label, bool)
 

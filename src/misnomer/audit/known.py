@@ -16,16 +16,6 @@ from misnomer.knowledge import Knowledge, channel_of, rows_needed
 Found = TypeVar("Found", bound=Audit)
 
 
-def refuse_large(data: Any, *said: Any) -> None:
-    """Refuse to read by batches, or on a cluster, what must be seen at once."""
-    if any(said) or type(data).__module__.startswith("dask"):
-        raise ValueError(
-            "groups with knowledge or a classifier need all rows at once: leave memory, skip_bad, "
-            "checkpoint and cluster out, and pass a frame or a file that fits into memory (of a "
-            "Dask frame: frame.compute(), or a sample of whole rows)"
-        )
-
-
 def knowing(
     classifier: NoisyLabelEstimator, knowledge: Any, y: NDArray[Any]
 ) -> NoisyLabelEstimator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from dataclasses import replace
 from inspect import signature
 from time import perf_counter
 from typing import Any
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from misnomer.audit.inputs import Inputs, check_column
-from misnomer.audit.intervals import Intervals, intervals
-from misnomer.audit.judge import judged
-from misnomer.audit.known import with_trusted
+from misnomer.audit.checked import known_labels
+from misnomer.audit.inputs import Inputs, check_column, gather
+from misnomer.audit.known import knowing, noted, with_trusted
 from misnomer.audit.leaks import leaks
+from misnomer.audit.numbers import Intervals, intervals, judged
+from misnomer.audit.request import Request
 from misnomer.audit.result import Audit, Fitted, doubt, places
 from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelEstimator
@@ -34,36 +35,53 @@ _MOST_LABELS = 0.5  # labels per row, where there are many: rather an identifier
 _MANY_LABELS = 50
 
 
-def with_texts(families: Any, texts: list[str], features: Any) -> Any:
-    """Add the columns that the user calls texts to the families."""
-    if not texts:
-        return families
-    if isinstance(families, str) and families != "auto":
-        raise ValueError(f'say text= or families="{families}", not both')
-    names = arrow_columns(features)[0]
-    for name in texts:
+def audit_table(request: Request) -> Any:
+    """Audit a table in memory; of so many labels that dense weights are too large, sparsely."""
+    started = perf_counter()
+    inputs = gather(
+        request.data, request.label, ignore=request.ignore, id=request.id, trusted=request.trusted,
+        ignore_case=request.ignore_case, pred_probs=request.pred_probs,
+    )  # fmt: skip
+    if request.checked is not None:
+        known, design = known_labels(request.checked, inputs.y)
+        inputs = replace(inputs, checked=known, design=design)
+    check_texts(request, inputs.features)
+    classifier = prepared(request)
+    if request.knowledge is not None:
+        classifier = knowing(classifier, request.knowledge, inputs.y)
+        return noted(learned(inputs, classifier, started), request.knowledge)
+    if not request.own:
+        from misnomer.audit.many_labels import found_wide
+
+        wide = found_wide(inputs, classifier, started)
+        if wide is not None:
+            return wide
+    return learned(inputs, classifier, started)
+
+
+def check_texts(request: Request, features: Any) -> None:
+    """Refuse texts that are no columns."""
+    names = arrow_columns(features)[0] if request.text else ()
+    for name in request.text:
         check_column(name, names)
-    known = dict(families) if isinstance(families, Mapping) else {}
-    return {**known, **dict.fromkeys(texts, "text")}
 
 
-def prepared(
-    classifier: Any, families: Any, random_state: Any, progress: Any, learners: Any = None
-) -> NoisyLabelEstimator:
+def prepared(request: Request) -> NoisyLabelEstimator:
     """Build the default classifier, or take a fresh copy of the user's."""
-    if classifier is None:
+    if request.classifier is None:
         return NoisyLabelClassifier(
-            "auto" if learners is None else learners,
-            families=families,
-            random_state=random_state,
-            progress=progress,
+            "auto" if request.learners is None else request.learners,
+            families=request.kinds,
+            random_state=request.random_state,
+            progress=request.progress,
         )
-    if learners is not None:
-        raise ValueError("say learners= or classifier=, not both")
-    fresh: NoisyLabelEstimator = clone(classifier)
-    wanted = {"progress": progress} | ({} if families == "auto" else {"families": families})
+    fresh: NoisyLabelEstimator = clone(request.classifier)
     known = fresh.get_params()
-    return fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
+    if request.progress is not None and "progress" in known:
+        fresh.set_params(progress=request.progress)
+    if request.kinds != "auto" and "families" in known:
+        fresh.set_params(families=request.kinds)
+    return fresh
 
 
 def learned(

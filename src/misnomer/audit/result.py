@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -16,9 +17,11 @@ from misnomer.estimate import Estimate
 from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from misnomer.audit.crowds.sources import GroupTable, Sources
+    from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
-    from misnomer.audit.origin import Origin
-    from misnomer.audit.sources import GroupTable, Sources
     from misnomer.checks.result import Checks
     from misnomer.classifiers.annotators.table import AnnotatorTable
     from misnomer.classifiers.base import NoisyLabelEstimator
@@ -62,11 +65,35 @@ class Fitted:
 
 
 @dataclass(frozen=True, eq=False)
+class AllRows:
+    """What is known of all rows, where so many were judged that an audit keeps a sample of them.
+
+    Attributes
+    ----------
+    flagged : int
+        How many labels are called wrong.
+    worst : pyarrow.Table
+        The worst flagged rows, the worst first, with all of their columns.
+    read : callable or None
+        Reads and judges the rows again, table after table, with their own columns behind; None
+        where they are no file.
+    """
+
+    flagged: int
+    worst: Any
+    read: Callable[[], Iterator[pa.Table]] | None
+
+
+@dataclass(frozen=True, eq=False)
 class Audit:
     """What is wrong with the labels of some rows.
 
     Made by `audit`; rendered by ``misnomer.reports``. One answer per question: the sum of the rows'
     error probabilities is ``error_count.value``.
+
+    The numbers are of all rows, however many. What is kept row by row (``given``, ``posterior``,
+    ...) is of all of them, too, up to 50,000; of more it is a random sample, ``issues`` lists the
+    10,000 worst of all, and ``rows`` and ``save`` read the file again.
 
     Attributes
     ----------
@@ -100,6 +127,12 @@ class Audit:
         Which file the rows came from, and what it held; None where they came from memory.
     checks : Checks or None
         Rows that a person has checked, and what they say whatever the noise.
+    left_out : tuple of str
+        What could not be read.
+    all_rows : AllRows or None
+        What is known of all rows, where those above are a sample.
+    lazy : Dask data frame or None
+        One line per input row, computed when it is asked for.
     """
 
     error_rate: Estimate
@@ -125,6 +158,19 @@ class Audit:
     sources: Sources | None = None
     origin: Origin | None = None
     checks: Checks | None = None
+    left_out: tuple[str, ...] = ()
+    all_rows: AllRows | None = None
+    lazy: Any = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are kept, not a sample of them."""
+        return self.all_rows is None
+
+    @property
+    def flagged(self) -> int:
+        """How many labels are called wrong, among all rows."""
+        return len(self.ranking) if self.all_rows is None else self.all_rows.flagged
 
     @property
     def annotators(self) -> AnnotatorTable | None:
@@ -182,9 +228,11 @@ class Audit:
         ``given_label``, ``suggested_label``, ``error_probability``, ``label_quality`` (one minus
         it), ``is_label_issue``; ``near_duplicate``, the position of a row that it equals or nearly
         equals, and ``is_outlier``, where it is unlike all others (both are empty beyond 5,000
-        rows). Of pandas, the index is the input's.
+        rows). Of pandas, the index is the input's; of a Dask data frame it is a lazy frame.
         """
-        return self.shape.rows(self)
+        if self.lazy is not None or self.all_rows is None or self.all_rows.read is None:
+            return self.shape.rows(self) if self.lazy is None else self.lazy
+        return self.shape.read_rows(self.all_rows.read())
 
     @cached_property
     def issues(self) -> Any:
@@ -192,6 +240,8 @@ class Audit:
 
         Of a pandas frame the index names the rows, as it does in the frame itself.
         """
+        if self.all_rows is not None:
+            return self.shape.frame(self.all_rows.worst, None)
         return self.shape.rows(self, self.ranking)
 
     @cached_property
@@ -296,7 +346,7 @@ class Audit:
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
         """Write the report, the rows, the issues, the numbers and the model into a folder."""
-        written: dict[str, Path] = import_module("misnomer.audit.saving").save_audit(
+        written: dict[str, Path] = import_module("misnomer.audit.files.save").save_audit(
             self, folder, force=force
         )
         return written
@@ -317,7 +367,7 @@ class Audit:
         """Return the answer in one line."""
         return (
             f"Audit({self.fitted.labeled} labels, {self.error_count.value:.1f} wrong "
-            f"({self.error_rate.value:.1%}), {len(self.ranking)} flagged, "
+            f"({self.error_rate.value:.1%}), {self.flagged} flagged, "
             f"verdict={self.verdict.level!r})"
         )
 

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import wraps
-from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-from misnomer.audit.origin import remembering
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
     from misnomer.classifiers.base import NoisyLabelEstimator
 
-Said = ParamSpec("Said")
-Found = TypeVar("Found")
 
-
-def concluding(audit: Callable[Said, Found]) -> Callable[Said, Found]:
-    """Let an audit take checked rows in, and end in a verdict with a next step."""
-
-    @wraps(audit)
-    def audited(*said: Said.args, **named: Said.kwargs) -> Found:
-        found = audit(*said, **named)
-        from misnomer.audit.checked import finished
-
-        told: Found = finished(found, named.get("checked"))
-        return told
-
-    return audited
-
-
-@remembering
-@concluding
 def audit(
     data: Any = None,
     label: Any = None,
@@ -92,8 +67,8 @@ def audit(
     progress : callable
         Called as ``progress(pass, objective)`` while the model is fitted.
     memory : str or int
-        Read a file by batches and use at most so much, such as "4GB"; a file that is large for
-        this machine is read so anyway.
+        Read a file by batches and use at most so much, such as "4GB"; a file of more than 250 MB
+        is read so anyway.
     skip_bad : bool
         Leave out the parts of a file that cannot be read.
     checkpoint : path
@@ -149,83 +124,15 @@ def audit(
     >>> len(found.issues), round(found.error_count.value)
     (10, 10)
     """
-    from misnomer.audit import learn
-    from misnomer.audit.checked import known_labels
-    from misnomer.audit.inputs import described, gather, given_labels
-    from misnomer.audit.own import check_own, refuse_batches
+    from misnomer.audit.pipeline import run
+    from misnomer.audit.request import request_of
 
-    label = given_labels(label, y, labels)
-    if reading is not None:
-        data = described(data, reading)
-    crowd = annotators is not None or long is not None
-    who: dict[str, Any] = {"annotators": annotators, "long": long}
-    how: dict[str, Any] = {
-        "memory": memory, "skip_bad": skip_bad, "checkpoint": checkpoint, "cluster": cluster,
-    }  # fmt: skip
-    said: dict[str, Any] = {
+    said = {
         "text": text, "families": families, "ignore": ignore, "id": id, "trusted": trusted,
-        "random_state": random_state, "classifier": classifier, "noise_groups": noise_groups,
-        "knowledge": knowledge, "ignore_case": ignore_case,
+        "random_state": random_state, "classifier": classifier, "progress": progress,
+        "memory": memory, "skip_bad": skip_bad, "checkpoint": checkpoint, "cluster": cluster,
+        "annotators": annotators, "long": long, "noise_groups": noise_groups,
+        "knowledge": knowledge, "y": y, "reading": reading, "ignore_case": ignore_case,
+        "checked": checked, "learners": learners, "pred_probs": pred_probs, "labels": labels,
     }  # fmt: skip
-    grouped = noise_groups is not None and not crowd
-    own = check_own(
-        learners, pred_probs, alone=not (crowd or grouped or knowledge or classifier is not None)
-    )
-    if grouped and not (knowledge is None and classifier is None):
-        from misnomer.audit.known import refuse_large
-
-        refuse_large(data, *how.values())
-    elif is_large(data, *how.values()):
-        refuse_batches(own)
-        if crowd:
-            from misnomer.audit.crowd_large import audit_crowd_large
-
-            return audit_crowd_large(data, label, **who, **said, **how)
-        from misnomer.audit.large import audit_large
-
-        return audit_large(data, label, progress=progress, learners=learners, **said, **how)
-    if crowd or grouped:
-        from misnomer.audit.several import audit_sources
-
-        return audit_sources(data, label, **who, **said)
-    started = perf_counter()
-    inputs = gather(
-        data, label, ignore=ignore, id=id, trusted=trusted, ignore_case=ignore_case,
-        pred_probs=pred_probs,
-    )  # fmt: skip
-    if checked is not None:
-        known, design = known_labels(checked, inputs.y)
-        inputs = replace(inputs, checked=known, design=design)
-    texts = [text] if isinstance(text, str) else list(text)
-    wanted = learn.with_texts(families, texts, inputs.features)
-    fresh = learn.prepared(classifier, wanted, random_state, progress, learners)
-    if knowledge is not None:
-        from misnomer.audit.known import knowing, noted
-
-        fresh = knowing(fresh, knowledge, inputs.y)
-        return noted(learn.learned(inputs, fresh, started), knowledge)
-    if own:
-        return learn.learned(inputs, fresh, started)
-    from misnomer.audit.wide import found_wide
-
-    wide: Any = found_wide(inputs, fresh, started)
-    return learn.learned(inputs, fresh, started) if wide is None else wide
-
-
-def is_large(data: Any, *said: Any) -> bool:
-    """Tell what is better not read at once: what the user says is, a Dask collection, a big file.
-
-    Examples
-    --------
-    >>> is_large([[1.0]]), is_large("small.csv", "4GB")
-    (False, True)
-    """
-    if type(data).__module__.startswith("dask"):
-        return True
-    if not isinstance(data, str | Path) or str(data) == "-":
-        return False
-    if any(said):
-        return True
-    from misnomer.audit.streaming import too_large
-
-    return too_large(data)
+    return run(request_of(data, label, **said))

@@ -23,8 +23,12 @@ from dask.delayed import Delayed
 from distributed import Client, Future, LocalCluster, get_client
 from numpy.typing import NDArray
 
+from misnomer.engines import local
 from misnomer.engines.stream import Stream, joined
 from misnomer.table import Batch, numbered
+
+Step = Callable[..., Any]
+Arrays = tuple[NDArray[Any], ...]
 
 _FAN = 8  # sums that one task adds
 _TASKS = 50  # parts that each have a task of their own; more are joined, up to eight
@@ -111,13 +115,32 @@ class Cluster:
             loaded = self.client.map(_added, groups, pure=False)
         return Kept(self, loaded, rows)
 
-    def fold(self, step: Callable[[Batch], Any], batches: Sequence[Batch]) -> Any:
-        """Compute ``step(b1) + step(b2) + ...`` where the batches are."""
-        if not isinstance(batches, Kept):
-            return reduce(add, map(step, batches))
-        return self.added(self._each(_Folded(step), batches.futures))
+    def fold(self, step: Step, batches: Sequence[Batch], *aligned: NDArray[Any]) -> Any:
+        """Compute ``step(b1) + step(b2) + ...`` where the batches are.
 
-    def added(self, sums: list[Future]) -> Any:
+        Each part is sent its rows of the arrays; the sums are added in a tree whose shape depends
+        on the number of parts alone.
+        """
+        if not isinstance(batches, Kept):
+            return local.fold(step, batches, *aligned)
+        return self._added(self._parts(_total, step, batches, aligned))
+
+    def each(self, step: Step, batches: Kept, *aligned: NDArray[Any]) -> Iterator[Any]:
+        """Yield ``step(batch, *the batch's rows of the arrays)``, in the batches' order."""
+        for future in self._parts(_steps, step, batches, aligned):
+            yield from future.result()
+
+    def _parts(self, function: Step, step: Step, batches: Kept, aligned: Arrays) -> list[Future]:
+        spans = batches.spans
+        pieces = [tuple(array[first:last] for array in aligned) for first, last in spans]
+        firsts = [first for first, _ in spans]
+        sent = self._sent(step)
+        with dask.config.set(LARGE):
+            return list(
+                self.client.map(function, batches.futures, firsts, pieces, step=sent, pure=False)
+            )
+
+    def _added(self, sums: list[Future]) -> Any:
         """Add up what the parts found, in a tree."""
         while len(sums) > 1:
             groups = [sums[i : i + _FAN] for i in range(0, len(sums), _FAN)]
@@ -245,14 +268,12 @@ class _Nothing:
     """The sum of no batch at all: an empty part adds nothing."""
 
 
-class _Folded:
-    """Adds a step over the batches of a part, from the left."""
+def _steps(batches: list[Batch], first: int, aligned: Arrays, step: Step) -> list[Any]:
+    return [local.stepped(step, batch, first, aligned) for batch in batches]
 
-    def __init__(self, step: Callable[[Batch], Any]) -> None:
-        self.step = step
 
-    def __call__(self, batches: list[Batch]) -> Any:
-        return reduce(add, map(self.step, batches)) if batches else _Nothing()
+def _total(batches: list[Batch], first: int, aligned: Arrays, step: Step) -> Any:
+    return reduce(add, _steps(batches, first, aligned, step)) if batches else _Nothing()
 
 
 def _added(sums: list[Any]) -> Any:

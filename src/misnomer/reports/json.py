@@ -70,13 +70,20 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
         **_details(audit, most),
         **sources_json(audit),
         **checks_json(audit),
-        **({} if audit.origin is None else {"source": asdict(audit.origin)}),
+        **_source(audit),
         "fitted": asdict(audit.fitted),
         "parameters": parameters(audit),
         "warnings": list(audit.warnings),
     }
     plain: dict[str, Any] = finite(content)
     return plain
+
+
+def _source(audit: Audit) -> dict[str, Any]:
+    """Tell which file was audited, and the words of the command that does it again."""
+    if audit.origin is None:
+        return {}
+    return {"source": {**asdict(audit.origin), "options": list(audit.origin.options)}}
 
 
 def _estimate(estimate: Estimate) -> dict[str, float]:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from misnomer.reports import wording
 
 if TYPE_CHECKING:
-    from misnomer.audit.wide_result import WideAudit
+    from misnomer.audit.many_result import WideAudit
     from misnomer.reports.text import _Page
 
 _MOST = 10  # confusions, and suspects

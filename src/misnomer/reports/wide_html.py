@@ -14,7 +14,7 @@ from misnomer.reports.html import _environment, source_of
 from misnomer.reports.json import finite, histogram
 
 if TYPE_CHECKING:
-    from misnomer.audit.wide_result import WideAudit
+    from misnomer.audit.many_result import WideAudit
 
 # A page to be read, not a dump: all rows are in the files beside it.
 _SUSPECTS, _LABELS, _CONFUSIONS, _COLUMNS, _CELLS = 100, 50, 100, 60, 12

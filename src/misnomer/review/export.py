@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.streamed_files import write_tables
+from misnomer.audit.files.save import write_tables
 from misnomer.reports.wording import counted
 from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError

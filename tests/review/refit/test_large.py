@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from misnomer import audit
-from misnomer.audit import streamed
-from misnomer.audit.streamed_files import save_stream
+from misnomer.audit.batches import collector
 from misnomer.review.refit.large import LargeRefit
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.origin import load_for_review
+from tests.audit.batches.rows import save_stream
 from tests.crowds import sites
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -21,7 +21,7 @@ def both(tmp_path_factory):
     frame.loc[7, "y"] = None
     frame.to_csv(place / "rows.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamed, "SAMPLE", 300)
+        patch.setattr(collector, "SAMPLE", 300)
         save_stream(str(place / "rows.csv"), "y", place / "audit", noise_groups="site")
     rows = load_for_review(place / "audit")
     assert isinstance(rows, LargeRows) and len(rows.sample.given) == 300

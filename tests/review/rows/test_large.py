@@ -8,8 +8,8 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
-from misnomer.audit import streamed, streamed_files
-from misnomer.audit.streamed_files import save_stream
+from misnomer.audit.batches import collector
+from misnomer.audit.files import save
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Filter, as_filter
@@ -20,6 +20,7 @@ from misnomer.review.server import lists
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
+from tests.audit.batches.rows import save_stream
 
 N = 3000
 
@@ -38,12 +39,12 @@ def rows_of(seed=0):
 
 @pytest.fixture(scope="module")
 def audited(tmp_path_factory):
-    """A streamed audit with a sample of 800 of its 3,000 rows, in row groups of 700."""
+    """A collector audit with a sample of 800 of its 3,000 rows, in row groups of 700."""
     place, (table, truth) = tmp_path_factory.mktemp("large"), rows_of()
     csv.write_csv(table, place / "rows.csv")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streamed, "SAMPLE", 800)
-        patch.setattr(streamed_files, "_GROUP", 700)
+        patch.setattr(collector, "SAMPLE", 800)
+        patch.setattr(save, "_GROUP", 700)
         options = {"id": "key", "trusted": "row", "memory": "1GB"}
         save_stream(str(place / "rows.csv"), "y", place / "audit", **options)
     return place / "audit", truth, table

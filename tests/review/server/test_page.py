@@ -15,7 +15,7 @@ pytest.importorskip("uvicorn", reason="misnomer[review] is not installed")
 
 from misnomer.audit import audit
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.cli.reviewing import export
+from misnomer.cli.review import export
 from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import fingerprint, load_for_review
 from misnomer.review.session import FILE

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import channel as channels
-from misnomer.audit.several_numbers import joint_of
+from misnomer.audit.crowds.numbers import joint_of
 from misnomer.channel import auto
 from misnomer.classifiers.annotators.table import table_of
 from misnomer.classifiers.choose import solve

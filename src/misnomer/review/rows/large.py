@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -75,8 +74,7 @@ class LargeRows:
 
     def _trusted(self) -> str | None:
         """Find the column of rows known to be right, as it is called in ``rows.parquet``."""
-        words = () if self.origin is None else self.origin.options
-        named = dict(pairwise(words)).get("--trusted")
+        named = None if self.origin is None else self.origin.asked.get("trusted")
         return next((ours for ours, name in self.names.items() if name == named), None)
 
     def ranking(self, version: int = 0) -> Ranking:

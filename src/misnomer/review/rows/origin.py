@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit import load_audit
-from misnomer.audit.origin import is_near, nearest, reading_of, state
+from misnomer.audit.files.origin import is_near, nearest, state
 from misnomer.reports.annotator_tables import shell_words
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
@@ -172,7 +172,7 @@ def _looked_into(audit: Audit, data: Path | str | None) -> tuple[str, str | None
     from misnomer.rows.files.tables import read_table
 
     try:
-        how = dialect_of(reading_of(audit.origin.options) if audit.origin is not None else {})
+        how = dialect_of({} if audit.origin is None else audit.origin.asked.get("reading", {}))
         change = difference(audit.data, read_table(file, dialect=how))
     except (ValueError, OSError, pa.ArrowException):
         change = "it is no table any more"

@@ -18,9 +18,10 @@ from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.search import columns
 
 if TYPE_CHECKING:
+    from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.explanation import Explanation
     from misnomer.audit.result import Audit
-    from misnomer.audit.sources import Sources
+    from misnomer.audit.crowds.sources import Sources
     from misnomer.review.session import Review
 
 Array = NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Rows read by batches, here or on a cluster."""

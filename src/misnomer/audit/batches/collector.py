@@ -1,0 +1,310 @@
+"""What batches say of their rows, added up: the totals, a sample, the worst."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from misnomer.audit.result import doubt, places
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.terms import Terms
+from misnomer.engines.stream import joined
+from misnomer.rows.parts import decoded_table
+from misnomer.rows.scan import Scan
+from misnomer.table import Batch
+
+Array = NDArray[np.float64]
+
+SAMPLE = 50_000  # rows that a report looks at, of wide tables fewer
+SAMPLE_CELLS = 1 << 20
+WORST = 10_000  # flagged rows that are listed
+BOOTSTRAP = 5_000  # rows of which the intervals are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What is known about some rows."""
+
+    given: NDArray[np.int64]  # -1 where there is none
+    trusted: NDArray[np.bool_]
+    posterior: Array  # (n, K)
+    wrong: Array  # (n,) P(the label is wrong), 0 where there is none
+    flagged: NDArray[np.bool_]
+
+
+def answers(
+    classifier: NoisyLabelEstimator, batch: Batch, posterior: Array | None = None
+) -> Answers:
+    """Judge some rows, by the solver's own posterior where it has one."""
+    labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
+    home, L = places(labels, classes), len(labels)
+    trusted = batch.given > L
+    back = {k: y for y, k in enumerate(home.tolist()) if k >= 0}
+    label_of = np.array([back.get(k, -1) for k in range(len(classes))])
+    given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
+    given[trusted] = label_of[batch.given[trusted] - L - 1]
+    share = classifier.model_.posterior(batch) if posterior is None else np.array(posterior)
+    wrong = np.where(trusted | (given < 0), 0.0, doubt(share, given, labels, classes))
+    share[trusted] = np.eye(len(classes))[home[given[trusted]]]
+    flagged = (given >= 0) & ~trusted & (share.argmax(axis=1) != home[given])
+    return Answers(given, trusted, share, wrong, flagged)
+
+
+def row_columns(classifier: NoisyLabelEstimator, found: Answers, start: int) -> pa.Table:
+    """List what is known about each row, with its place in the input."""
+    blank = found.given < 0
+    labels = pa.array([*classifier.labels_.tolist(), None])
+    place = pa.array(np.where(blank, len(classifier.labels_), found.given))
+    suggested = pa.array(found.posterior.argmax(axis=1))
+    return pa.table(
+        {
+            "row": pa.array(np.arange(start, start + len(blank))),
+            "given_label": labels.take(place),
+            "suggested_label": pa.array(classifier.classes_.tolist()).take(suggested),
+            "error_probability": pa.array(found.wrong, mask=blank),
+            "label_quality": pa.array(1.0 - found.wrong, mask=blank),
+            "is_label_issue": pa.array(found.flagged),
+        }
+    )
+
+
+def renamed(names: list[str]) -> list[str]:
+    """Tell input columns that are called like ours apart.
+
+    Examples
+    --------
+    >>> renamed(["age", "row"])
+    ['age', 'row (input)']
+    """
+    own = ("row", "given_label", "suggested_label", "error_probability", "label_quality")
+    taken, out = {*own, "is_label_issue"}, []
+    for name in names:
+        while name in taken:
+            name += " (input)"
+        taken.add(name)
+        out.append(name)
+    return out
+
+
+class Collector:
+    """Adds up what batches say, and keeps a sample and the worst of their rows.
+
+    ``start`` is the place of its first row among all ``n``; collectors of consecutive rows add.
+    """
+
+    def __init__(
+        self, classifier: NoisyLabelEstimator, n: int, start: int = 0, groups: int = 0
+    ) -> None:
+        self.classifier, self.n, self.start = classifier, n, start
+        self.by_group = np.zeros((2, groups))  # wrong labels, and labels
+        self.count = self.certainty = 0.0
+        self.labeled = self.trusted = self.flagged = 0
+        columns = max(len(classifier.model_.schema.columns), 1)
+        self.sample = _chosen(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
+        self.drawn = _chosen(n, BOOTSTRAP, 0)
+        self.kept: list[tuple[Batch, Answers, pa.Table]] = []
+        self.bootstrap: list[Batch] = []
+        self.worst: list[pa.Table] = []
+
+    def __add__(self, other: Collector) -> Collector:
+        total = Collector(self.classifier, self.n, other.start, self.by_group.shape[1])
+        for name in ("count", "certainty", "labeled", "trusted", "flagged", "by_group"):
+            setattr(total, name, getattr(self, name) + getattr(other, name))
+        for name in ("kept", "bootstrap", "worst"):
+            setattr(total, name, [*getattr(self, name), *getattr(other, name)])
+        total._trim()
+        return total
+
+    def take(self, batch: Batch, source: pa.Table, posterior: Array | None) -> pa.Table:
+        """Judge some rows, the next in the input's order; return them with their own columns."""
+        rows = slice(self.start, self.start + len(batch))
+        found = answers(self.classifier, batch, posterior)
+        self.count += float(found.wrong.sum())
+        self.labeled += int((found.given >= 0).sum())
+        self.trusted += int(found.trusted.sum())
+        self.flagged += int(found.flagged.sum())
+        self.certainty += self._certainty(batch)
+        if batch.group is not None:
+            self.by_group += _by_group(found, batch.group, self.by_group.shape[1])
+        some = self.sample[np.searchsorted(self.sample, rows.start) :]
+        some = some[: np.searchsorted(some, rows.stop)] - rows.start
+        if len(some):
+            self.kept.append((batch.take(some), _picked(found, some), source.take(pa.array(some))))
+        draw = self.drawn[np.searchsorted(self.drawn, rows.start) :]
+        draw = draw[: np.searchsorted(draw, rows.stop)] - rows.start
+        if len(draw):
+            self.bootstrap.append(batch.take(draw))
+        table = row_columns(self.classifier, found, rows.start)
+        for name, own in zip(renamed(source.column_names), source.columns, strict=True):
+            table = table.append_column(name, own)
+        self._remember(table, found)
+        self.start = rows.stop
+        return table
+
+    def _certainty(self, batch: Batch) -> float:
+        unlabeled = np.full(len(batch), len(self.classifier.labels_), np.int32)
+        alone = self.classifier.model_.posterior(batch.judged_by(unlabeled))
+        return float(alone.max(axis=1).sum())
+
+    def _remember(self, table: pa.Table, found: Answers) -> None:
+        flagged = np.flatnonzero(found.flagged)
+        if not len(flagged):
+            return
+        home = places(
+            tuple(self.classifier.labels_.tolist()), tuple(self.classifier.classes_.tolist())
+        )[found.given[flagged]]
+        right = np.where(home >= 0, found.posterior[flagged, home], 0.0)
+        bad = table.take(pa.array(flagged)).append_column("\0right", pa.array(right))
+        self.worst.append(bad)
+        self._trim()
+
+    def _trim(self) -> None:
+        if sum(part.num_rows for part in self.worst) > 2 * WORST:
+            self.worst = [self.ranked(keep=True)]
+
+    def ranked(self, *, keep: bool = False) -> pa.Table:
+        """Sort the worst rows, the worst first, those of one rank in the input's order."""
+        every = pa.concat_tables(self.worst)
+        order = [("\0right", "ascending"), ("row", "ascending")]
+        worst = every.sort_by(order).slice(0, WORST).combine_chunks()
+        return worst if keep else worst.drop_columns(["\0right", "is_label_issue"])
+
+    def sampled(self) -> tuple[Batch, Answers, pa.Table]:
+        """Put the sample together."""
+        batches, found, tables = zip(*self.kept, strict=True)
+        names = ("given", "trusted", "posterior", "wrong", "flagged")
+        parts = [np.concatenate([getattr(one, name) for one in found]) for name in names]
+        return joined(batches), Answers(*parts), pa.concat_tables(tables).combine_chunks()
+
+
+def _picked(found: Answers, rows: NDArray[np.intp]) -> Answers:
+    return Answers(
+        found.given[rows],
+        found.trusted[rows],
+        found.posterior[rows],
+        found.wrong[rows],
+        found.flagged[rows],
+    )
+
+
+def _by_group(found: Answers, group: NDArray[np.int32], groups: int) -> Array:
+    """Count the wrong labels, and the labels, of each group, (2, G)."""
+    at = np.flatnonzero((found.given >= 0) & (group >= 0))
+    wrong = np.bincount(group[at], found.wrong[at], minlength=groups)
+    return np.stack([wrong, np.bincount(group[at], minlength=groups)])
+
+
+def _chosen(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Choose rows at random, all where there are few; sorted."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+RowsTo = Callable[[Iterator[pa.Table]], None]
+
+
+def judged_here(
+    found: Scan, terms: Terms, classifier: NoisyLabelEstimator, rows_to: RowsTo | None
+) -> Collector:
+    """Read and judge every row; whoever asked for the rows gets them table by table."""
+    collector = Collector(classifier, terms.rows, groups=len(terms.groups))
+    tables = read_again(found, terms, classifier, collector)
+    deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
+    return collector
+
+
+def read_again(
+    found: Scan, terms: Terms, classifier: NoisyLabelEstimator, collector: Collector | None = None
+) -> Iterator[pa.Table]:
+    """Read and judge every row, and yield it beside its own columns, table after table."""
+    if collector is None:
+        collector = Collector(classifier, terms.rows, groups=len(terms.groups))
+    read = found.batches(found.names, [] if terms.skip_bad else None)
+    return judged(read, terms, collector, classifier.fit_.details.get("judge"))
+
+
+def judged_there(
+    cluster: Any,
+    found: Scan,
+    sizes: list[int],
+    terms: Terms,
+    classifier: NoisyLabelEstimator,
+    rows_to: RowsTo | None,
+) -> Collector:
+    """Judge the parts where they are read, and add up what was found.
+
+    Rows come here only where somebody asked for them, part after part.
+    """
+    n, names = sum(sizes), found.names
+    starts = (np.cumsum(sizes) - sizes).tolist()
+    judge, light = classifier.fit_.details.get("judge"), lightened(classifier)
+
+    def begin(item: tuple[Any, int]) -> tuple[Collector, Iterator[pa.Table]]:
+        part, start = item
+        own = Collector(light, n, start, len(terms.groups))
+        return own, judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
+
+    return collected(
+        cluster, begin, list(zip(found.parts, starts, strict=True)), rows_to, classifier
+    )
+
+
+def collected(
+    cluster: Any,
+    begin: Callable[[Any], tuple[Collector, Iterator[pa.Table]]],
+    items: list[Any],
+    rows_to: RowsTo | None,
+    classifier: NoisyLabelEstimator,
+) -> Collector:
+    """Go over parts where they are, and add up what their collectors have found.
+
+    ``begin`` makes the collector of a part, and the tables that fill it as they are read.
+    """
+    wanted = rows_to is not None
+
+    def go(item: Any) -> tuple[Collector, list[pa.Table]]:
+        own, tables = begin(item)
+        if wanted:
+            return own, list(tables)
+        deque(tables, maxlen=0)
+        return own, []
+
+    collectors: list[Collector] = []
+
+    def in_order() -> Iterator[pa.Table]:
+        for own, tables in cluster.in_turn(go, items):
+            collectors.append(own)
+            yield from tables
+
+    deque(in_order(), maxlen=0) if rows_to is None else rows_to(in_order())
+    total = reduce(add, collectors)
+    total.classifier = classifier
+    return total
+
+
+def judged(
+    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, judge: Any
+) -> Iterator[pa.Table]:
+    """Judge rows with all of their columns, by the solver's own judge where it has one."""
+    for rows in batches:
+        if rows.num_rows:
+            batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
+            share = None if judge is None else judge.posterior(batch)
+            yield collector.take(batch, decoded_table(rows), share)
+
+
+def lightened(classifier: NoisyLabelEstimator) -> NoisyLabelEstimator:
+    """Leave out what the solver found of each row: it does not travel with the model."""
+    light = copy(classifier)
+    light.fit_ = replace(classifier.fit_, details={})
+    return light

@@ -1,0 +1,210 @@
+"""Auditing rows that do not fit in memory, here by batches or on a cluster by parts."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from misnomer.answers import Answers
+from misnomer.audit.batches.cluster import with_lazy_rows
+from misnomer.audit.batches.collector import (
+    Collector,
+    RowsTo,
+    judged_here,
+    judged_there,
+    read_again,
+)
+from misnomer.audit.batches.totals import put_together
+from misnomer.audit.crowds.groups import told_apart, with_groups
+from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
+from misnomer.audit.known import knowing, noted
+from misnomer.audit.learn import prepared
+from misnomer.audit.many_labels import audit_wide_stream, is_wide_default
+from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
+from misnomer.audit.result import Audit
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.inputs import named
+from misnomer.classifiers.streaming import compact, fit_rows
+from misnomer.classifiers.terms import Terms, understand
+from misnomer.engines import local
+from misnomer.engines.journal import Journal
+from misnomer.engines.stream import Stream
+from misnomer.rows.columns.labels import with_clean_labels
+from misnomer.rows.scan import Scan, scan
+from misnomer.solvers.conditional.objective import Slope
+from misnomer.stats import Stats, Sums
+from misnomer.table import Fold
+
+WORKING = 288 << 20  # bytes for reading and judging, beside the compact rows
+
+
+def compact_memory(memory: int) -> int:
+    """Share a cap on memory out: what compact rows may take of it."""
+    return max(0, (memory - resident() - WORKING) * 3 // 4)
+
+
+def resident() -> int:
+    """Bytes of memory that this process has now (its most so far, where that is not told)."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any:
+    """Audit rows of any number, in bounded memory, here or where they are."""
+    started, classifier = perf_counter(), prepared(request)
+    mapped: Any = map if cluster is None else cluster.map
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = scanned(request, cluster, [request.label])
+        terms = _understood(found, request, classifier, mapped)
+        classifier, terms = by_knowledge(classifier, terms, request.knowledge)
+        rows = _kept(found, terms, request, cluster)
+        if cluster is None and is_wide_default(terms, classifier):
+            notes = [str(one.message) for one in caught]
+            return audit_wide_stream(found, terms, rows, request, notes, rows_to, started)
+        fit_rows(classifier, terms, rows, _fold(found, request, classifier, cluster))
+    check_groups(classifier, terms)
+    classifier.set_params(progress=None)
+    if cluster is not None:
+        sizes = rows.rows_of_parts
+        collector = judged_there(cluster, found, sizes, terms, classifier, rows_to)
+    else:
+        del rows  # their room is needed
+        pa.default_memory_pool().release_unused()
+        collector = judged_here(found, terms, classifier, rows_to)
+    said = [str(one.message) for one in caught]
+    read = None if request.is_lazy else partial(read_again, found, terms, classifier)
+    audit = put_together(collector, terms, request.id, said, perf_counter() - started, read)
+    audit = audit if request.knowledge is None else noted(audit, request.knowledge)
+    audit = grouped(audit, collector, terms)
+    return with_lazy_rows(request.data, audit, terms, found.schema) if request.is_lazy else audit
+
+
+def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:
+    """Find the parts of a file or of a Dask collection, and the types of their columns."""
+    if isinstance(request.data, Scan):
+        return request.data
+    if request.is_lazy:
+        from misnomer.audit.batches.cluster import scan_dask
+
+        named = isinstance(request.label, str) or request.label is None
+        return scan_dask(request.data, None if named else request.label, cluster)
+    mapped: Any = map if cluster is None else cluster.map
+    found = scan(request.data, skip_bad=request.skip_bad, mapped=mapped)
+    return with_clean_labels(found, labels, request.ignore_case)
+
+
+def _understood(
+    found: Scan, request: Request, classifier: NoisyLabelEstimator, mapped: Any
+) -> Terms:
+    """Check what the user said against the columns, and look at all rows once."""
+    label = request.label if isinstance(request.label, str) else "label"
+    named = [one for one in (request.id, request.trusted, request.noise_groups) if one]
+    for name in (label, *request.ignore, *named):
+        check_column(name, found.names)
+    apart = [label, *request.ignore, *named]
+    written = [name for name in written_by_misnomer(found.names) if name not in apart]
+    for note in written_note(written, label):
+        warnings.warn(note, stacklevel=2)
+    return understand(
+        found,
+        label,
+        classifier,
+        ignore=[*request.ignore, *([request.id] if request.id else []), *written],
+        trusted=request.trusted,
+        group=request.noise_groups,
+        skip_bad=request.skip_bad,
+        numbering=True,
+        mapped=mapped,
+    )
+
+
+def _kept(found: Scan, terms: Terms, request: Request, cluster: Any) -> Any:
+    """Put all rows into compact form, here or where they are."""
+    if cluster is not None:
+        return cluster.keep(terms.batches, found.parts)
+    memory = DEFAULT_MEMORY if request.memory is None else request.memory
+    rows = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
+    pa.default_memory_pool().release_unused()
+    return rows
+
+
+def _fold(
+    found: Scan, request: Request, classifier: NoisyLabelEstimator, cluster: Any
+) -> Fold[Any]:
+    """Choose who adds, with a journal where a checkpoint is asked for."""
+    fold: Fold[Any] = local.fold if cluster is None else cluster.fold
+    if request.checkpoint is None:
+        return fold
+    about = _about(found, request, classifier)
+    return Journal(request.checkpoint, about, (Stats, Slope, Sums)).wrap(fold)
+
+
+def _about(found: Scan, request: Request, classifier: NoisyLabelEstimator) -> dict[str, Any]:
+    """Say what the sums of a fit depend on."""
+    from misnomer.version import __version__
+
+    options = {n: v for n, v in classifier.get_params().items() if n not in ("progress", "n_jobs")}
+    asked = {
+        name: value for name, value in request.asked().items() if name not in ("memory", "cluster")
+    }
+    return {
+        "version": __version__,
+        "parts": [part.name for part in found.parts],
+        "bytes": found.bytes,
+        "schema": str(found.schema),
+        "asked": asked,
+        "options": {name: repr(value) for name, value in options.items()},
+    }
+
+
+def by_knowledge(
+    classifier: NoisyLabelEstimator, terms: Terms, knowledge: Any
+) -> tuple[NoisyLabelEstimator, Terms]:
+    """Let the classifier start from what is known of the errors, where that was said."""
+    if knowledge is None:
+        return classifier, terms
+    known = knowing(classifier, knowledge, terms.naming.labels)
+    return known, replace(terms, naming=named(terms.naming.labels, known.channel, terms.rows))
+
+
+def check_groups(classifier: NoisyLabelEstimator, terms: Terms) -> None:
+    """Refuse rows of which the default can learn nothing: groups need it."""
+    if terms.group is not None and classifier.fit_.details.get("groups") is None:
+        why = "; ".join(classifier.fit_.details.get("notes", ()))
+        raise ValueError(
+            f"groups cannot be told apart by batches here: {why} Leave memory, skip_bad, "
+            "checkpoint and cluster out to audit the rows at once"
+        )
+
+
+def grouped(audit: Audit, found: Collector, terms: Terms) -> Audit:
+    """Add what was found of the groups, where they were named; the rows listed are a sample."""
+    if terms.group is None:
+        return audit
+    varied = told_apart(audit.classifier)
+    assert varied is not None and audit.batch.group is not None
+    row = np.flatnonzero(audit.given >= 0).astype(np.int32)
+    answers = Answers(
+        row,
+        audit.batch.group[row],
+        audit.given[row].astype(np.int32),
+        len(audit.given),
+        np.array(terms.groups),
+        np.array(audit.labels),
+    )
+    asked = {"label": terms.label, "noise_groups": terms.group}
+    return with_groups(audit, answers, varied, found.by_group, asked)

@@ -1,0 +1,1 @@
+"""Several annotators, and groups of rows that err in their own way."""

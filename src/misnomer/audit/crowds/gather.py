@@ -1,0 +1,260 @@
+"""What annotators said, gathered by parts: small numbers, while the columns stay.
+
+A column per annotator, or a line per answer, anywhere in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from misnomer.answers import Answers, from_codes
+from misnomer.audit.inputs import labels_of
+from misnomer.rows.parts import Part
+
+Codes = NDArray[np.int32]
+
+
+class Codebook:
+    """Numbers values by their first appearance; what is no answer gets -1.
+
+    Examples
+    --------
+    >>> book = Codebook()
+    >>> book.codes(pa.array(["b", None, "a"]), "y").tolist(), book.codes(pa.array(["a"]), "y")
+    ([0, -1, 1], array([1], dtype=int32))
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[type, Any], int] = {}
+
+    def codes(self, column: Any, name: str) -> Codes:
+        """Number the cells of a column, (n,); each different value is looked at once."""
+        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        values = labels_of(pa.table([coded.dictionary], names=[name]), name)
+        place = np.append(self.places(values.tolist()), np.int32(-1))
+        at = pc.fill_null(coded.indices, len(values)).to_numpy(zero_copy_only=False)
+        return np.asarray(place[at], np.int32)
+
+    def places(self, values: Sequence[Any]) -> Codes:
+        """Number plain values, (n,)."""
+        return np.array([-1 if one is None else self._place(one) for one in values], np.int32)
+
+    def _place(self, value: Any) -> int:
+        return self._places.setdefault((type(value), value), len(self._places))
+
+    @property
+    def values(self) -> list[Any]:
+        """The values, in the order of their numbers."""
+        return [value for _, value in self._places]
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """The answers in a part: answer j is ``labels[label[j]]``, said about a row of the part.
+
+    ``rows`` counts the rows of the part, or its lines where there is a line per answer; then
+    ``item`` names what each of them is about, and ``annotators`` who said it.
+    """
+
+    rows: int
+    row: Codes
+    annotator: Codes
+    label: Codes
+    labels: list[Any]
+    annotators: list[Any]
+    item: pa.DictionaryArray | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def heard_columns(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+    """Gather the answers of a part with a column per annotator."""
+    book, bad = Codebook(), list[str]()
+    row, who, label, start = list[Codes](), list[Codes](), list[Codes](), 0
+    for rows in part.batches(names, bad if skip_bad else None):
+        cells = np.stack([book.codes(rows.column(j), name) for j, name in enumerate(names)], axis=1)
+        at, column = np.nonzero(cells >= 0)
+        row.append((at + start).astype(np.int32))
+        who.append(column.astype(np.int32))
+        label.append(cells[at, column])
+        start += rows.num_rows
+    said = (joined(row), joined(who), joined(label), book.values, list(names))
+    return Heard(start, *said, left_out=tuple(bad))
+
+
+def heard_lines(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+    """Gather the answers of a part with a line per answer: item, annotator, label."""
+    people, book, bad = Codebook(), Codebook(), list[str]()
+    items, who, label = list[Any](), list[Codes](), list[Codes]()
+    for rows in part.batches(names, bad if skip_bad else None):
+        column = rows.column(0)
+        items.append(column if pa.types.is_dictionary(column.type) else column.dictionary_encode())
+        who.append(people.codes(rows.column(1), names[1]))
+        label.append(book.codes(rows.column(2), names[2]))
+    lines = sum(map(len, items))
+    numbers = np.arange(lines, dtype=np.int32)
+    item = one_dictionary(items) if items else None
+    said = (numbers, joined(who), joined(label), book.values, people.values)
+    return Heard(lines, *said, item, tuple(bad))
+
+
+def joined(parts: list[Codes]) -> Codes:
+    """Put numbers one behind the other."""
+    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+
+def one_dictionary(parts: list[Any]) -> pa.DictionaryArray:
+    """Join coded columns; values are numbered by their first appearance."""
+    first = parts[0].type.value_type
+    same = [part.cast(pa.dictionary(pa.int32(), first)) for part in parts]
+    joined = pa.chunked_array(same).unify_dictionaries().combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
+    """Put the answers of all parts together; who gave none is left out."""
+    book, start = Codebook(), 0
+    parts: list[tuple[Codes, Codes, Codes]] = []
+    for one in heard:
+        place = book.places(one.labels)
+        parts.append((one.row + np.int32(start), one.annotator, place[one.label]))
+        start += one.rows
+    if not start:
+        raise ValueError("the table has no rows")
+    row, who, label = (joined(list(part)) for part in zip(*parts, strict=True))
+    return from_codes(row, who, label, n_rows=start, annotators=np.array(names), labels=book.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """The rows that the lines are about.
+
+    Attributes
+    ----------
+    answers : Answers
+        Who said what about them; rows are numbered by their first line.
+    item : (N,) array of int
+        The row that each line is about.
+    first : (N,) array of bool
+        Whether a line is the first about its row.
+    lines : list of int
+        How many lines each part has.
+    """
+
+    answers: Answers
+    item: Codes
+    first: NDArray[np.bool_]
+    lines: list[int]
+
+    def of_parts(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Split what is known of each line by the parts that the lines are in."""
+        return np.split(values, np.cumsum(self.lines)[:-1])
+
+
+def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
+    """Put the answers of all parts together."""
+    row, column, _ = names
+    named = [one.item for one in heard if one.item is not None]
+    if not named:
+        raise ValueError("the table has no rows")
+    items = one_dictionary(named)
+    if items.null_count:
+        at = int(np.argmax(np.asarray(items.is_null())))
+        raise ValueError(f"line {at} names no row in column {row!r}: fill it in or drop the line")
+    item = items.indices.to_numpy(zero_copy_only=False)
+    people, book = Codebook(), Codebook()
+    who = joined([_placed(people, one.annotators, one.annotator) for one in heard])
+    label = joined([_placed(book, one.labels, one.label) for one in heard])
+    _check_who(who, label, column)
+    _check_alike(items.dictionary, item, (who, people.values), (label, book.values))
+    first = np.zeros(len(item), bool)
+    first[np.unique(item, return_index=True)[1]] = True
+    there, n = label >= 0, int(first.sum())
+    answers = from_codes(
+        item[there], who[there], label[there], n_rows=n, annotators=people.values,
+        labels=book.values, by_name=True,
+    )  # fmt: skip
+    return Items(answers, item, first, [one.rows for one in heard])
+
+
+def _placed(book: Codebook, values: list[Any], codes: Codes) -> Codes:
+    """Number a part's values as all parts number them; -1 stays."""
+    place: Codes = np.append(book.places(values), np.int32(-1))
+    return place[codes]
+
+
+def _check_who(who: Codes, label: Codes, column: str) -> None:
+    """Refuse answers of nobody."""
+    nobody = (who < 0) & (label >= 0)
+    if nobody.any():
+        at = int(np.argmax(nobody))
+        raise ValueError(f"the answer in line {at} names nobody in column {column!r}: say who")
+
+
+def _check_alike(
+    items: Any, item: Codes, who: tuple[Codes, list[Any]], said: tuple[Codes, list[Any]]
+) -> None:
+    """Refuse two different answers of one annotator about one row."""
+    there = np.flatnonzero(said[0] >= 0)
+    order = there[np.lexsort((there, who[0][there], item[there]))]
+    same = np.ones(len(order), bool)  # begins a new pair of row and annotator
+    same[1:] = (np.diff(item[order]) != 0) | (np.diff(who[0][order]) != 0)
+    before = order[np.maximum.accumulate(np.where(same, np.arange(len(order)), 0))]
+    unlike = said[0][order] != said[0][before]
+    if unlike.any():
+        place = np.argmin(np.where(unlike, order, len(item)))
+        at, first = order[place], before[place]
+        raise ValueError(
+            f"annotator {who[1][who[0][at]]} says both {said[1][said[0][first]]} and "
+            f"{said[1][said[0][at]]} about row {items[int(item[at])].as_py()}: keep one answer of "
+            "each annotator about a row"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FirstLines:
+    """Of a part with a line per answer, the first line about each row."""
+
+    part: Part
+    first: NDArray[np.bool_]
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        return self.part.name
+
+    def batches(
+        self, columns: Sequence[str], bad: list[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, only these columns."""
+        start = 0
+        for lines in self.part.batches(columns, bad):
+            kept = self.first[start : start + lines.num_rows]
+            start += lines.num_rows
+            yield lines if kept.all() else lines.filter(pa.array(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class WholeLines:
+    """A part all of whose columns are read, so that what is damaged is left out every time."""
+
+    part: Part
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        return self.part.name
+
+    def batches(
+        self, columns: Sequence[str], bad: list[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in order, only these columns."""
+        for rows in self.part.batches(self.columns, bad):
+            yield rows.select(list(columns))

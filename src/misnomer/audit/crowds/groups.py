@@ -1,0 +1,162 @@
+"""audit() with groups of rows: the default model, and a channel for each group on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from misnomer.answers import Answers
+from misnomer.audit import learn
+from misnomer.audit.crowds.numbers import bounded
+from misnomer.audit.crowds.reading import Several
+from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.result import Audit
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.noisy import NoisyLabelClassifier
+from misnomer.estimate import Estimate, normal_quantile
+from misnomer.head.rates import Labeled, fitted, judged
+from misnomer.head.solve import GroupRates
+from misnomer.solvers.annotators.groups import GroupTest, compared
+from misnomer.verdict import Verdict
+
+Array = NDArray[np.float64]
+Found = TypeVar("Found", bound=Audit)
+
+_TESTS = 99  # labels drawn anew to test whether groups differ
+_DRAWS, _ROWS = 20, 20_000  # refits, and rows that they look at
+
+
+def audit_groups(found: Several, families: Any, random_state: Any, started: float) -> Audit | None:
+    """Audit by the default, then by groups; None where the default has nothing to compare."""
+    assert found.single is not None
+    answers = found.answers
+    fresh = NoisyLabelClassifier(families=families, random_state=random_state)
+    audit = learn.learned(found.single, fresh, started, groups=named_groups(answers))
+    rates = told_apart(fresh)
+    if rates is None:
+        return None
+    doubt = np.nan_to_num(audit.error_probability)[answers.row]
+    wrong = np.bincount(answers.annotator, doubt, minlength=answers.n_annotators)
+    return with_groups(audit, answers, rates, np.stack([wrong, answers.given]), found.asked)
+
+
+def named_groups(answers: Answers) -> NDArray[Any]:
+    """Name the group of each row by its number, (n,); None where there is none."""
+    out = np.full(answers.n_rows, None, object)
+    out[answers.row] = answers.annotator
+    return out
+
+
+def told_apart(classifier: NoisyLabelEstimator) -> GroupRates | None:
+    """Take what was found of the groups out of a classifier: it says nothing of other rows."""
+    varied: GroupRates | None = classifier.fit_.details.get("groups")
+    if varied is None:
+        return None
+    details = {name: value for name, value in classifier.fit_.details.items() if name != "groups"}
+    classifier.fit_ = replace(classifier.fit_, details=details)
+    return varied
+
+
+def with_groups(
+    audit: Found, answers: Answers, varied: GroupRates, sums: Array, asked: Mapping[str, Any]
+) -> Found:
+    """Add what was found of the groups to an audit.
+
+    ``answers`` are those of the rows that it lists; ``sums`` (2, G) the wrong labels and the labels
+    of every group, whether listed or not.
+    """
+    table = _table(audit.error_rate, answers, varied, sums)
+    channels = varied.strata.channels[: answers.n_annotators]
+    sources = Sources(answers, channels, True, asked, None, table)
+    fitted = replace(audit.fitted, notes=(*audit.fitted.notes, _note(varied)))
+    return replace(
+        audit, sources=sources, verdict=_verdict(audit.verdict, varied, table.test), fitted=fitted
+    )
+
+
+def _table(whole: Estimate, answers: Answers, varied: GroupRates, sums: Array) -> GroupTable:
+    """Rank the groups by the share of wrong labels among their rows, and test if they differ."""
+    wrong, given = sums[0], sums[1].astype(np.int64)
+    rate = wrong / given
+    labels, group = varied.rows, varied.group
+    spread = _spread(varied, labels, group, given)
+    low, high = bounded(rate, np.hypot(spread, _common(whole) * rate), given)
+    usual = np.maximum(labels.weight @ labels.share / labels.weight.sum(), 1e-9)
+    size = (answers.n_annotators, answers.n_labels)
+    test = compared(labels.share / usual, group, labels.label, size, draws=_TESTS, seed=0)
+    order = np.argsort(-rate, kind="stable")
+    names = answers.annotators[order]
+    return GroupTable(names, given[order], rate[order], low[order], high[order], test)
+
+
+def _common(rate: Estimate) -> float:
+    """Take the standard error of the whole error rate, relative to it: all groups share it."""
+    reach = 2.0 * normal_quantile(rate.confidence)
+    return (rate.high - rate.low) / reach / max(rate.value, 1e-9)
+
+
+def _spread(
+    varied: GroupRates, labels: Labeled, group: NDArray[np.intp], given: NDArray[np.int64]
+) -> Array:
+    """Weigh rows by exponential random numbers, refit the groups 20 times: standard errors, (G,).
+
+    What the columns say of each row is held; of many rows some are taken, and the errors scaled,
+    unless rows are judged without the groups: more of them would not tell more of these.
+    """
+    rng, size = np.random.default_rng(0), len(given)
+    n = max(len(group), int(given.sum())) if varied.strata.judges else len(group)
+    some = np.sort(rng.permutation(len(group))[:_ROWS])
+    draws = []
+    for _ in range(_DRAWS):
+        weight = labels.weight[some] * rng.exponential(size=len(some))
+        drawn = replace(labels.take(some), weight=weight)
+        draws.append(_rates(varied, drawn, group[some], size))
+    return np.asarray(np.std(draws, axis=0, ddof=1) * np.sqrt(len(some) / n))
+
+
+def _rates(varied: GroupRates, labels: Labeled, group: NDArray[np.intp], size: int) -> Array:
+    channels, ratio = fitted(labels, group, size, own_shares=varied.own_shares)
+    share = judged(labels.share * ratio[group], channels[group, labels.label])
+    wrong = labels.weight * (1.0 - share[np.arange(len(group)), labels.label])
+    mass = np.bincount(group, labels.weight, minlength=size + 1)[:size]
+    total = np.bincount(group, wrong, minlength=size + 1)[:size]
+    return np.asarray(total / np.maximum(mass, 1e-9))
+
+
+def _note(varied: GroupRates) -> str:
+    if varied.strata.judges:
+        return (
+            "Rows are judged by the channel of their group, which predicts left-out labels better."
+        )
+    return (
+        "Rows are judged by one matrix: channels of the groups' own do not predict left-out "
+        "labels clearly better."
+    )
+
+
+def _verdict(base: Verdict, varied: GroupRates, test: GroupTest) -> Verdict:
+    """Say first what is known of the groups; one label a row is a ranking at best."""
+    shares = (
+        "each group has class shares of its own"
+        if varied.own_shares
+        else "class shares are taken to be the same in all groups"
+    )
+    one = (
+        "A row has one label: the groups' rates rest on the columns telling the classes apart; "
+        f"{shares}."
+    )
+    tests = {
+        **base.tests,
+        "groups_differ_p_value": test.p_value,
+        "groups_nats": round(varied.strata.gain, 2),
+        "groups_z": round(varied.strata.errors, 2),
+        "groups_judge_rows": varied.strata.judges,
+        "groups_have_own_class_shares": varied.own_shares,
+    }
+    level = base.level
+    sentences = (str(test), _note(varied), one, *base.sentences)
+    return Verdict(level, sentences, tests)

@@ -1,0 +1,226 @@
+"""How far the numbers of several annotators or groups could be off, and whether they can tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from misnomer.answers import Answers
+from misnomer.audit.crowds.sources import GroupTable
+from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.classifiers.annotators.table import (
+    BEYOND,
+    TOO_MANY,
+    alone,
+    islands,
+    share_of_wrong_answers,
+)
+from misnomer.estimate import Estimate
+from misnomer.kernels.reference import softmax
+from misnomer.solvers.annotators.channels import obeying, one_coin, shrunk
+from misnomer.solvers.annotators.passes import confusions, evidence
+from misnomer.verdict import Verdict
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CONFIDENCE = 0.90
+_DRAWS, _PASSES, _ROWS = 20, 6, 20_000
+_MANY = 5e7  # pairs of answers about one row: too many to look for copies among annotators
+_FEW = 20  # answers of an annotator: too few to know its errors by
+_LITTLE = 0.1  # share of answers by annotators who met nobody: a remark, not a doubt
+_ONE_LABEL = (
+    "A row has one label: the groups' rates rest on the columns telling the classes apart, and on "
+    "class shares that are the same in all groups."
+)
+_WIDE = 0.10  # half the interval of the error rate
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Standard errors: of the error rate, of P(given | true), of the class shares, by group."""
+
+    rate: float
+    matrix: Array
+    prior: Array
+    groups: Array
+
+
+def joint_of(given: Ints, share: Array, weight: Array | None = None) -> Array:
+    """Count the labeled rows by given label and expected true class, (K, K).
+
+    Examples
+    --------
+    >>> joint_of(np.array([0, 1, -1]), np.array([[0.75, 0.25], [0.5, 0.5], [1, 0]])).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    out = np.zeros((share.shape[1], share.shape[1]))
+    known = given >= 0
+    weighed = share if weight is None else share * weight[:, None]
+    np.add.at(out, given[known], weighed[known])
+    return out
+
+
+def bounded(rate: Any, error: Any, n: Any) -> tuple[Any, Any]:
+    """Bracket a rate by the beta distribution with its standard error, half an event added.
+
+    It weighs ``rate (1 - rate) / error^2`` observations, never more than n.
+
+    Examples
+    --------
+    >>> low, high = bounded(0.1, 0.01, 2000)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.084, 0.117)
+    """
+    size = np.minimum(rate * (1 - rate) / np.maximum(error, 1e-12) ** 2, n)
+    size = np.where(rate * (1 - rate) > 1e-9, size, n)
+    right, wrong = (1 - rate) * size + 0.5, rate * size + 0.5
+    tail = (1 - CONFIDENCE) / 2
+    low, high = beta.ppf(tail, wrong, right), beta.ppf(1 - tail, wrong, right)
+    return np.minimum(low, rate), np.maximum(high, rate)
+
+
+def spread(crowd: CrowdNB, given: Ints, group: Ints | None) -> Spread:
+    """Weigh rows by exponential random numbers, refit from where the fit ended, 20 times.
+
+    The columns' evidence is held as it is; of many rows some are taken, and the errors scaled.
+    """
+    answers, total = crowd.answers_, crowd.fit_.total
+    rng = np.random.default_rng(0)
+    n = answers.n_rows
+    if n > _ROWS:
+        rows = np.sort(rng.choice(n, _ROWS, replace=False))
+        answers, total, given = some_rows(answers, rows), total[rows], given[rows]
+        group = None if group is None else group[rows]
+    scores = total - evidence(answers, crowd.channels_) - np.log(crowd.class_prior_)
+    share = softmax(total)[0]
+    size = 0 if group is None else answers.n_annotators
+    draws = [_drawn(crowd, answers, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
+    scale = np.sqrt(answers.n_rows / n)
+    errors = [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*draws, strict=True)]
+    return Spread(float(errors[0]), *errors[1:])
+
+
+def _drawn(
+    crowd: CrowdNB, answers: Answers, scores: Array, share: Array, given: Ints,
+    group: Ints | None, size: int, rng: np.random.Generator,
+) -> tuple[float, Array, Array, Array]:  # fmt: skip
+    """Refit with random weights: error rate, matrix, class shares, error rates of the groups."""
+    weight = rng.exponential(size=answers.n_rows)
+    for _ in range(_PASSES):
+        mass = weight @ share
+        prior = mass / mass.sum()
+        channels = _channels(crowd, confusions(answers, share * weight[:, None]))
+        share = softmax(evidence(answers, channels) + np.log(np.maximum(prior, 1e-10)) + scores)[0]
+    known = given >= 0
+    wrong = np.where(known, 1.0 - share[np.arange(len(share)), given], 0.0)
+    joint = joint_of(given, share, weight) + 1e-10
+    rate = float(weight @ wrong / weight[known].sum())
+    groups = np.zeros(0)
+    if group is not None:
+        seen = np.bincount(group[known], weight[known], minlength=size)
+        errors = np.bincount(group[known], (weight * wrong)[known], minlength=size)
+        groups = errors / np.maximum(seen, 1e-12)
+    return rate, joint / joint.sum(axis=0), prior, groups
+
+
+def _channels(crowd: CrowdNB, counts: Array) -> Array:
+    """Estimate the channels as the fit does, everybody's character held."""
+    fit = crowd.fit_
+    if crowd.annotator == "one":
+        return obeying(one_coin(counts, fit.strength), crowd.known_)
+    return shrunk(counts, fit.centers, fit.strength, crowd.known_)
+
+
+def some_rows(answers: Answers, rows: NDArray[np.intp]) -> Answers:
+    """Keep some of the rows, numbered anew."""
+    place = np.full(answers.n_rows, -1, np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    kept = place[answers.row] >= 0
+    parts = (place[answers.row[kept]], answers.annotator[kept], answers.label[kept])
+    return Answers(*parts, len(rows), answers.annotators, answers.labels)
+
+
+def groups_of(crowd: CrowdNB, wrong: Array, errors: Array) -> GroupTable:
+    """Rank the groups by the share of wrong labels among their rows, and test if they differ."""
+    answers = crowd.answers_
+    rate = np.bincount(answers.annotator, wrong[answers.row]) / answers.given
+    low, high = bounded(rate, errors, answers.given)
+    order = np.argsort(-rate, kind="stable")
+    names, rows = answers.annotators[order], answers.given[order]
+    test = crowd.groups_differ()
+    return GroupTable(names, rows, rate[order], low[order], high[order], test)
+
+
+def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | None) -> Verdict:
+    """Say how far the numbers can be believed, and who limits or spoils them."""
+    tests = _tests(crowd, rate, matrix, groups)
+    lost: list[str] = []
+    doubtful, remarks = _limits(crowd, groups)
+    if not tests["diagonal_is_largest"]:
+        lost.append("For some class another label is more usual than its own.")
+    if tests["answers_per_row"] <= 1 and not tests["trust_in_the_columns"]:
+        lost.append("No row has two answers and the columns do not help: nothing shows an error.")
+    if tests["answers_per_row"] <= 1 and tests["share_of_wrong_answers"] >= TOO_MANY:
+        lost.append(BEYOND)
+        doubtful = [one for one in doubtful if one != BEYOND]
+    if groups is None and tests["answers_per_row"] < 2.5:
+        doubtful.append(
+            f"A row has {tests['answers_per_row']:.1f} answers on average: with fewer than three, "
+            "who is right rests on the columns and on what is usual of the crowd."
+        )
+    if tests["share_of_answers_by_the_little_known"] > 0.5:
+        doubtful.append(f"Most answers come from annotators with fewer than {_FEW} of them.")
+    for one in tests["agree_too_often"][:3]:
+        doubtful.append(f"{one}: one may copy the other, and a copy is no second opinion.")
+    if tests["half_interval"] > _WIDE:
+        doubtful.append("The interval of the error rate is wide.")
+    if not tests["converged"]:
+        doubtful.append("The fit had not settled when it was stopped.")
+    if lost or doubtful:
+        level = "cannot tell" if lost else "assumed"
+        return Verdict(level, (*lost, *doubtful, *remarks), tests)
+    words = f"The rate rests on {tests['answers_per_row']:.1f} answers per row, compared with each"
+    return Verdict("assumed", (f"{words} other.", *remarks), tests)
+
+
+def _limits(crowd: CrowdNB, groups: GroupTable | None) -> tuple[list[str], list[str]]:
+    """Say what limits all numbers, and what concerns a few rows or annotators only."""
+    answers, notes = crowd.answers_, list(crowd.notes_)
+    remarks = [notes.pop(0)] if (answers.asked == 0).any() else []
+    if groups is not None:
+        return [str(groups.test), _ONE_LABEL], remarks
+    if notes and answers.given[alone(answers)].sum() < _LITTLE * len(answers):
+        return notes[1:] if len(alone(answers)) else notes, [*notes[:1], *remarks]
+    return notes, remarks
+
+
+def _tests(
+    crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | None
+) -> dict[str, Any]:
+    answers = crowd.answers_
+    asked = answers.asked[answers.asked > 0]
+    pairs = crowd.colluding() if float((asked.astype(float) ** 2).sum()) < _MANY else []
+    tests = {
+        "converged": bool(crowd.converged_),
+        "answers_per_row": float(asked.mean()),
+        "trust_in_the_columns": float(crowd.trust_),
+        "share_of_wrong_answers": share_of_wrong_answers(answers, crowd.fit_),
+        "half_interval": (rate.high - rate.low) / 2,
+        "diagonal_is_largest": bool((matrix.argmax(axis=0) == range(len(matrix))).all()),
+        "share_of_answers_by_the_little_known": float(
+            answers.given[answers.given < _FEW].sum() / len(answers)
+        ),
+        "agree_too_often": [
+            f"{p.first} and {p.second} agree on {p.agreed} of {p.shared} rows, "
+            f"{p.expected:.0f} expected"
+            for p in pairs
+        ],
+    }
+    if groups is not None:
+        return {**tests, "groups_differ_p_value": groups.test.p_value}
+    return {**tests, "annotators_alone": len(alone(answers)), "circles": islands(answers)}

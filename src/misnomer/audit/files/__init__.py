@@ -1,0 +1,1 @@
+"""An audit and the folder that holds it."""

@@ -1,0 +1,254 @@
+"""An audit -> a folder: for people (html, csv, json), for programs (parquet, safetensors)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from misnomer.audit.files.parts import written_index, written_sources
+from misnomer.audit.frames import row_columns
+from misnomer.audit.pipeline import run
+from misnomer.audit.request import Request
+from misnomer.audit.result import Audit
+from misnomer.store.container import pack
+from misnomer.store.folders import MANIFEST, filling
+from misnomer.store.models import model_bytes
+from misnomer.store.spreadsheet import write_csv
+
+#: What a saved audit consists of: for people, then for programs.
+FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
+ARRAYS = "audit.safetensors"
+CHECKED = "checked.csv"  # rows that a person has checked, where there are any
+NUMBERS = ("posterior", "matrix", "matrix_low", "matrix_high", "prior", "prior_low", "prior_high")
+
+
+def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
+    """Write an audit into a folder, all of it or nothing.
+
+    Parameters
+    ----------
+    audit : Audit
+        What to write.
+    folder : str or Path
+        Where; it is made. A folder with something in it is refused unless ``force``.
+    force : bool
+        Replace files of the same names; other files in the folder stay.
+
+    Returns
+    -------
+    dict of str to Path
+        Where each file is, by its name.
+    """
+    with filling(folder, force=force) as inside:
+        if audit.is_whole:
+            _save_whole(audit, inside)
+        else:
+            _write_all_rows(audit, inside / "rows.parquet")
+            _save_sample(audit, inside)
+    return _written(audit, folder)
+
+
+def _save_whole(audit: Audit, inside: Path) -> None:
+    every, renamed = row_table(audit)
+    _write_words(audit, inside)
+    write_csv(issue_table(audit, every), inside / "issues.csv", marked=True)
+    pq.write_table(every, inside / "rows.parquet", compression="zstd")
+    (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier, whole=False))
+    (inside / ARRAYS).write_bytes(audit_bytes(audit, renamed))
+    if audit.checks is not None:
+        write_csv(checked_table(audit.checks), inside / CHECKED)
+
+
+def _write_all_rows(audit: Audit, path: Path) -> None:
+    """Read and judge the rows again, and write them."""
+    assert audit.all_rows is not None
+    if audit.all_rows.read is None:
+        raise ValueError(
+            "the rows of a cluster are not written from here: write audit.rows where they are, "
+            "such as audit.rows.to_parquet(...)"
+        )
+    write_tables(audit.all_rows.read(), path)
+
+
+def checked_table(checks: Any) -> pa.Table:
+    """Lay checked rows out as they were handed in, answers as words."""
+    words = [
+        None if one is None or one != one else str(one) for one in checks.columns["true_label"]
+    ]
+    return pa.table({**checks.columns, "true_label": pa.array(words, pa.string())})
+
+
+def row_table(audit: Audit) -> tuple[pa.Table, dict[str, str]]:
+    """List every row with what is known about it and the input's columns, in the input's order.
+
+    An input column that is called like one of ours gets " (input)" behind its name; which ones did
+    is returned beside the table.
+    """
+    own, source = row_columns(audit), audit.data
+    columns, taken = list(own.column_names), {*own.column_names, "row", "line"}
+    for name in source.column_names:
+        while name in taken:
+            name += " (input)"
+        taken.add(name)
+        columns.append(name)
+    pairs = zip(source.column_names, columns[own.num_columns :], strict=True)
+    renamed = {name: fresh for name, fresh in pairs if name != fresh}
+    return pa.table([*own.columns, *source.columns], names=columns), renamed
+
+
+def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
+    """Take the flagged rows, worst first, with their positions in the input."""
+    order = audit.ranking.astype(np.int64)
+    flagged = every.take(pa.array(order)).drop_columns(["is_label_issue"])
+    if audit.shape.lines is not None:
+        flagged = flagged.add_column(0, "line", pa.array(audit.shape.lines[order]))
+    return flagged.add_column(0, "row", pa.array(order))
+
+
+def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
+    """Turn the numbers and words of an audit into bytes, the model and the rows apart."""
+    arrays = {name: getattr(audit, name) for name in NUMBERS}
+    arrays |= {"given": audit.given, "trusted": audit.trusted.astype(np.uint8)}
+    if audit.batch.brought is not None:
+        arrays["brought"] = audit.batch.brought
+    if audit.shape.source is None:
+        matrix = audit.batch.blocks[0].matrix  # type: ignore[union-attr]
+        arrays |= {
+            "words.data": matrix.data.astype(np.float64),
+            "words.indices": matrix.indices.astype(np.int64),
+            "words.indptr": matrix.indptr.astype(np.int64),
+        }
+    about = {
+        "label": audit.label,
+        "error_rate": asdict(audit.error_rate),
+        "error_count": asdict(audit.error_count),
+        "level": audit.verdict.level,
+        "sentences": list(audit.verdict.sentences),
+        "tests": {str(name): _plain(value) for name, value in audit.verdict.tests.items()},
+        "fitted": _plain(asdict(audit.fitted)),
+        "warnings": list(audit.warnings),
+        "id": audit.shape.id,
+        "renamed": renamed,
+        "random_state": _seed(audit.classifier),
+    }
+    index, named = written_index(audit.shape.index)
+    arrays |= index
+    about |= named
+    if audit.shape.lines is not None:
+        arrays["lines"] = audit.shape.lines
+    if audit.origin is not None:
+        about["origin"] = asdict(audit.origin)
+    if audit.sources is not None:
+        more, about["sources"] = written_sources(audit.sources)
+        arrays |= more
+    return pack("audit", arrays, about)
+
+
+def _seed(classifier: Any) -> int | None:
+    """Take the seed of a classifier; a generator of random numbers cannot be told again."""
+    seed = classifier.get_params().get("random_state")
+    return int(seed) if isinstance(seed, int | np.integer) else None
+
+
+def _plain(value: Any) -> Any:
+    """Turn a result into what JSON can hold; a number that is not finite becomes None."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+_GROUP = 1 << 20  # rows that are written at once
+
+
+def save_run(
+    request: Request, folder: str | Path, *, force: bool = False
+) -> tuple[Any, dict[str, Path]]:
+    """Audit what was asked for and write the answer into a folder, all of it or nothing.
+
+    Rows that are read by batches are written while they are judged.
+    """
+    if not request.by_batches:
+        found = run(request)
+        return found, found.save(folder, force=force)
+    with filling(folder, force=force) as inside:
+        every = inside / "rows.parquet"
+        audit: Any = run(request, rows_to=lambda rows: write_tables(rows, every))
+        if not isinstance(audit, Audit):
+            from misnomer.audit.many_labels import issues_of
+            from misnomer.audit.many_result import FILES as MANY
+
+            audit.write_beside(inside, issues_of(audit, every))
+            return audit, {name: Path(folder) / name for name in MANY}
+        if audit.is_whole:
+            every.unlink()
+            _save_whole(audit, inside)
+        else:
+            _save_sample(audit, inside)
+    return audit, _written(audit, folder)
+
+
+def _save_sample(audit: Audit, inside: Path) -> None:
+    """Write an audit that keeps a sample of its rows beside the ``rows.parquet`` of all of them.
+
+    ``issues.csv`` lists the worst flagged ones; the folder ``sample`` is a complete audit of the
+    random sample that the report shows.
+    """
+    assert audit.all_rows is not None
+    with filling(inside / "sample") as sample:
+        _save_whole(audit, sample)
+    _write_words(audit, inside)
+    write_csv(audit.all_rows.worst, inside / "issues.csv", marked=True)
+    (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier))
+
+
+def _write_words(audit: Audit, inside: Path) -> None:
+    """Write what people and other programs read: the report, the numbers."""
+    page: str = import_module("misnomer.reports.html").to_html(audit)
+    said = import_module("misnomer.reports.json").to_json(audit)
+    (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
+    text = json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False)
+    (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
+
+
+def _written(audit: Audit, folder: str | Path) -> dict[str, Path]:
+    """Name the files of a folder."""
+    names = [*FILES, MANIFEST, *([ARRAYS] if audit.is_whole else ["sample"])]
+    if audit.checks is not None:
+        names.append(CHECKED)
+    return {name: Path(folder) / name for name in names}
+
+
+def write_tables(rows: Iterator[pa.Table], path: Path) -> None:
+    """Write tables one behind the other, in row groups of a fair size."""
+    writer: Any = None
+    waiting: list[pa.Table] = []
+    try:
+        for table in rows:
+            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+            waiting.append(table)
+            if sum(part.num_rows for part in waiting) >= _GROUP or _bytes(waiting) > 1 << 25:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if writer is not None and waiting:
+            writer.write_table(pa.concat_tables(waiting))
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _bytes(tables: list[pa.Table]) -> int:
+    return sum(table.nbytes for table in tables)

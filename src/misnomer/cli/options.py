@@ -1,0 +1,114 @@
+"""Options of the command line -> arguments of `audit`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def sources_of(
+    annotators: Sequence[str] = (),
+    long: str | None = None,
+    noise_group: str | None = None,
+    known: Sequence[str] = (),
+    at_most: float | None = None,
+    never: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Turn the options into arguments of `audit`; those not said are left out.
+
+    Examples
+    --------
+    >>> sources_of(["ann,bob"])
+    {'annotators': ['ann', 'bob']}
+    >>> sources_of(known=["ill=0.2"], never=["ill:well"])
+    {'knowledge': {'rates': {'ill': 0.2}, 'never': [('ill', 'well')]}}
+    """
+    knowledge: dict[str, Any] = {}
+    if known:
+        knowledge["rates"] = dict(map(_rate, known))
+    if at_most is not None:
+        knowledge["most"] = at_most
+    if never:
+        knowledge["never"] = [_pair(one) for one in never]
+    said = {
+        "annotators": columns_of(annotators) or None,
+        "long": _three(long) if long is not None else None,
+        "noise_groups": noise_group,
+        "knowledge": knowledge or None,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def reading_of(
+    encoding: str | None = None,
+    sep: str | None = None,
+    no_header: bool = False,
+    missing: Sequence[str] = (),
+    sheet: str | None = None,
+) -> dict[str, Any]:
+    """Turn the options about a file into the argument of `audit`; those not said are left out.
+
+    Examples
+    --------
+    >>> reading_of(sep=";", no_header=True)
+    {'sep': ';', 'header': False}
+    """
+    said: dict[str, Any] = {"encoding": encoding, "sep": sep, "sheet": sheet}
+    said |= {"missing": list(missing) or None, "header": False if no_header else None}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def columns_of(said: Sequence[str]) -> list[str]:
+    """List column names: said once, several between commas; repeated, one each, commas and all.
+
+    Examples
+    --------
+    >>> columns_of(["a,b"]), columns_of(["last, first", "b"])
+    (['a', 'b'], ['last, first', 'b'])
+    """
+    return [name for name in said[0].split(",") if name] if len(said) == 1 else list(said)
+
+
+def _three(said: str) -> list[str]:
+    names = said.split(",")
+    if len(names) != 3 or not all(names):
+        raise ValueError(f"--long takes ROW,ANNOTATOR,LABEL: three column names, not {said!r}")
+    return names
+
+
+def _rate(said: str) -> tuple[str, float]:
+    """Read CLASS=RATE; the last equals sign separates."""
+    name, _, rate = said.rpartition("=")
+    try:
+        return (name, float(rate)) if name else _refused(said)
+    except ValueError:
+        return _refused(said)
+
+
+def _refused(said: str) -> tuple[str, float]:
+    raise ValueError(f"--known takes CLASS=RATE, such as spam=0.1, not {said!r}")
+
+
+def _pair(said: str) -> tuple[str, str]:
+    """Read GIVEN:TRUE; the last colon separates."""
+    given, _, true = said.rpartition(":")
+    if not given or not true:
+        raise ValueError(f"--never takes GIVEN:TRUE, such as spam:ham, not {said!r}")
+    return given, true
+
+
+def families_of(said: Sequence[str]) -> dict[str, str]:
+    """Read COL=KIND; the last equals sign separates, so that names may hold one.
+
+    Examples
+    --------
+    >>> families_of(("age=gaussian", "a=b=text"))
+    {'age': 'gaussian', 'a=b': 'text'}
+    """
+    families = {}
+    for one in said:
+        name, sign, kind = one.rpartition("=")
+        if not sign or not name:
+            raise ValueError(f"--family takes COL=KIND, such as age=gaussian, not {one!r}")
+        families[name] = kind
+    return families

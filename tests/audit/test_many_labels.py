@@ -1,0 +1,181 @@
+"""Many labels: audit() keeps what occurs, by itself where dense weights would be too large."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+from typer.testing import CliRunner
+
+from misnomer import NoisyLabelNB
+from misnomer.audit import audit, many_labels
+from misnomer.audit.many_result import WideAudit
+from misnomer.classifiers import inputs
+from misnomer.cli import app
+from misnomer.rows.files.tables import read_table
+from misnomer.store.wide_models import load_predictor, wide_bytes, wide_from
+from tests.audit.batches.rows import audit_stream
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Take everything for wide."""
+    monkeypatch.setattr(many_labels, "_MANY", 2)
+    monkeypatch.setattr(many_labels, "_CELLS", 0)
+
+
+def rows(n=400, K=8, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, K, n)
+    topic = rng.integers(0, 60, (K, 12))
+    words = topic[z[:, None], rng.integers(0, 12, (n, 10))]
+    y = np.where(rng.random(n) < 0.1, (z + 1) % K, z)
+    return words, np.array([f"label {k}" for k in y], object), np.array([f"label {k}" for k in z])
+
+
+def counted(words):
+    n = len(words)
+    place = np.repeat(np.arange(n), words.shape[1])
+    return sparse.csr_array((np.ones(words.size), (place, words.ravel())), shape=(n, 60))
+
+
+def test_a_sparse_matrix(always):
+    words, y, z = rows()
+    y[5] = None
+    found = audit(counted(words), y)
+    assert isinstance(found, WideAudit)
+    wrong = np.array([a is not None and a != b for a, b in zip(y, z, strict=True)])
+    flagged = found.is_label_issue
+    assert (flagged & wrong).sum() > 0.9 * wrong.sum()
+    assert (flagged & wrong).sum() > 0.9 * flagged.sum()
+    assert np.nansum(found.error_probability) == pytest.approx(found.error_count.value)
+    assert np.isnan(found.error_probability[5])
+    assert found.rows["suggested_label"].tolist()[5] == z[5]
+    assert found.issues["row"].tolist() == found.ranking.tolist()
+    assert found.error_rate.low < found.error_rate.value < found.error_rate.high
+    top = found.noise_pairs.iloc[0]
+    assert int(top["given"][-1]) == (int(top["true"][-1]) + 1) % 8
+    assert found.class_prior["true_share"].sum() == pytest.approx(1.0)
+    assert "WideAudit(399 labels" in repr(found)
+
+
+def test_small_tables_and_chosen_solvers_stay_as_they_were(monkeypatch):
+    words, y, _ = rows()
+    assert not isinstance(audit(counted(words), y), WideAudit)
+    monkeypatch.setattr(many_labels, "_MANY", 2)
+    monkeypatch.setattr(many_labels, "_CELLS", 0)
+    chosen = audit(counted(words), y, classifier=NoisyLabelNB(solver="counts", channel="identity"))
+    assert not isinstance(chosen, WideAudit)
+
+
+def test_a_text_column_in_memory_by_batches_and_on_the_command_line(always, tmp_path):
+    words, y, _ = rows()
+    text = [" ".join(f"word{w}" for w in line) + f" own{i}" for i, line in enumerate(words)]
+    table = pa.table({"note": text, "size": np.arange(400) % 7 * 0.5, "label": y.tolist()})
+    path = tmp_path / "t.parquet"
+    pq.write_table(table, path)
+    whole = audit(path, "label")
+    parts = audit_stream(path, "label", memory="1GB")
+    assert isinstance(whole, WideAudit)
+    assert isinstance(parts, WideAudit)
+    np.testing.assert_allclose(parts.error_probability, whole.error_probability, atol=1e-12)
+    for more in ([], ["--memory", "1GB"]):
+        out = tmp_path / f"out{len(more)}"
+        said = ["audit", str(path), "-l", "label", "-o", str(out), *more]
+        result = CliRunner().invoke(app, said)
+        assert result.exit_code == 0, result.output
+        assert "Largest confusions" in result.output
+        every, issues = read_table(out / "rows.parquet"), read_table(out / "issues.csv")
+        assert every["note"].to_pylist() == text
+        np.testing.assert_allclose(every["error_probability"], whole.error_probability, atol=1e-12)
+        assert issues["row"].to_pylist() == whole.ranking.tolist()
+        assert issues["note"].to_pylist() == [text[i] for i in whole.ranking]
+        numbers = json.loads((out / "audit.json").read_text())
+        assert numbers["rows"]["flagged"] == len(whole.ranking)
+        assert len(read_table(out / "confusions.csv")) > 0
+    plain = CliRunner().invoke(app, ["audit", str(path), "-l", "label", "--json"])
+    assert json.loads(plain.output)["classes"] == 8
+
+
+def test_trusted_rows_of_a_frame(always):
+    words, y, z = rows()
+    frame = pd.DataFrame(words[:, :4].astype(str), columns=list("abcd")).assign(label=y)
+    sure = (y == z) & (np.arange(400) % 3 == 0)
+    found = audit(frame, "label", trusted=sure)
+    assert (found.error_probability[sure] == 0).all()
+    with pytest.raises(ValueError, match="explains no single rows"):
+        found.explain(0)
+
+
+def test_the_classifier_says_what_to_do_instead(monkeypatch):
+    words, y, _ = rows()
+    monkeypatch.setattr(inputs.os, "sysconf", lambda _: 10)
+    with pytest.raises(ValueError, match=r"8 classes times 60 .* call audit\(\)"):
+        NoisyLabelNB().fit(counted(words), y)
+
+
+def test_the_page_is_small_and_safe_and_the_model_predicts(always, tmp_path):
+    words, y, _ = rows(3000, K=200)
+    y = np.array([f"<b>{name}</b>" for name in y], object)
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    table = pa.table({"note": text, "size": np.arange(3000) % 7 * 0.5, "label": y.tolist()})
+    found = audit(table, "label")
+    folder = tmp_path / "audit"
+    written = found.save(folder)
+    assert {path.name for path in folder.iterdir()} == set(written)
+    page = (folder / "report.html").read_text()
+    assert page == found.to_html(tmp_path / "page.html")
+    assert page == (tmp_path / "page.html").read_text()
+    assert len(page) < 1 << 20
+    assert "<b>label" not in page and "&lt;b&gt;label" in page
+    assert f"{len(found.ranking):,} flagged" in page
+    assert "<script" not in page and "http:" not in page.replace("http-equiv", "")
+    same = load_predictor(folder / "model.safetensors")
+    place, chance = found.model.best(table)
+    again = same.best(table)
+    np.testing.assert_array_equal(again[0], place)
+    np.testing.assert_allclose(again[1], chance, rtol=1e-12)
+    assert ((chance > 0) & (chance <= 1)).all()
+    assert same.predict(table).tolist() == [found.labels[k] for k in place]
+
+
+def test_predict_with_the_model_of_an_audit(always, tmp_path):
+    words, y, z = rows()
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    real = np.where(np.arange(400) % 9, np.arange(400) % 7 * 0.5, np.nan)
+    table = pa.table({"note": text, "size": real, "label": y.tolist()})
+    found = audit(table, "label")
+    found.save(tmp_path / "audit")
+    new = pa.table({"size": real[:50], "note": text[:50], "row": range(50)})
+    pq.write_table(new, tmp_path / "new.parquet")
+    out = tmp_path / "out.csv"
+    said = ["predict", str(tmp_path / "audit"), str(tmp_path / "new.parquet")]
+    result = CliRunner().invoke(app, [*said, "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    answer = read_table(out)
+    assert (np.array(answer["predicted_class"].to_pylist()) == z[:50]).mean() > 0.9
+    assert answer["row"].to_pylist() == list(range(50))
+    result = CliRunner().invoke(app, [*said, "--proba"])
+    assert result.exit_code != 0
+    assert "leave --proba out" in result.output
+
+
+def test_a_model_that_was_tampered_with_is_refused(always, tmp_path):
+    words, y, _ = rows()
+    model = audit(counted(words), y).model
+    good = wide_bytes(model)
+    assert wide_from(good, "m").best(counted(words))[0].tolist() == (
+        model.best(counted(words))[0].tolist()
+    )
+    bad = bytearray(good)
+    bad[-3] ^= 1
+    (tmp_path / "bad").write_bytes(bytes(bad))
+    with pytest.raises(ValueError, match="damaged"):
+        load_predictor(tmp_path / "bad")
+    for part in ({"prior": -model.prior}, {"scale": float("nan")}, {"cuts": np.zeros((1, 9))}):
+        with pytest.raises(ValueError):
+            wide_from(wide_bytes(replace(model, **part)), "m")
