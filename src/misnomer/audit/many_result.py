@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from misnomer.audit.frames import Shape
 from misnomer.audit.result import Fitted
 from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
+from misnomer.reports.many_labels import wide_page
 from misnomer.solvers.sparse.channel import chances
 from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right
 from misnomer.store.folders import MANIFEST, filling
@@ -177,7 +177,7 @@ class WideAudit:
         """Render the report as one self-contained page; write it where a path is given."""
         every, _ = row_table(self)  # type: ignore[arg-type]
         issues = issue_table(self, every)  # type: ignore[arg-type]
-        page: str = import_module("misnomer.reports.wide_html").wide_page(self, issues)
+        page = wide_page(self, issues)
         if path is not None:
             write_text(path, page)
         return page
@@ -198,7 +198,7 @@ class WideAudit:
 
     def write_beside(self, inside: Path, issues: pa.Table) -> None:
         """Write what stands beside ``rows.parquet``: for people and for ``misnomer predict``."""
-        page: str = import_module("misnomer.reports.wide_html").wide_page(self, issues)
+        page = wide_page(self, issues)
         (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
         (inside / "model.safetensors").write_bytes(wide_bytes(self.model))
         write_csv(issues, inside / "issues.csv", marked=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -218,8 +217,9 @@ class Audit:
         """Rows that nearly equal another one, or are unlike all; None where there are too many."""
         if len(self.given) < self.fitted.rows:  # neighbors of a sample are not those of the whole
             return None
-        found: Unusual | None = import_module("misnomer.rows.neighbors").unusual(self.batch.blocks)
-        return found
+        from misnomer.rows.neighbors import unusual
+
+        return unusual(self.batch.blocks)
 
     @cached_property
     def rows(self) -> Any:
@@ -341,27 +341,31 @@ class Audit:
             ``row`` (its position), an empty ``true_label``, ``inclusion`` (the probability of being
             drawn), and the rest of the design.
         """
-        drawn = import_module("misnomer.audit.checked").draw_checks
-        return drawn(self, rows, before=before, random_state=random_state)
+        from misnomer.audit.checked import draw_checks
+
+        return draw_checks(self, rows, before=before, random_state=random_state)
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
         """Write the report, the rows, the issues, the numbers and the model into a folder."""
-        written: dict[str, Path] = import_module("misnomer.audit.files.save").save_audit(
-            self, folder, force=force
-        )
-        return written
+        from misnomer.audit.files.save import save_audit
+
+        return save_audit(self, folder, force=force)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Render the report as one self-contained page; write it where a path is given."""
-        page: str = import_module("misnomer.reports.html").to_html(self)
+        from misnomer.reports.html import to_html
+        from misnomer.store import write_text
+
+        page = to_html(self)
         if path is not None:
-            import_module("misnomer.store").write_text(path, page)
+            write_text(path, page)
         return page
 
     def _repr_html_(self) -> str:
         """Show a summary in a notebook."""
-        summary: str = import_module("misnomer.reports.html").summary_html(self)
-        return summary
+        from misnomer.reports.html import summary_html
+
+        return summary_html(self)
 
     def __repr__(self) -> str:
         """Return the answer in one line."""

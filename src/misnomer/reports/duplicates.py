@@ -1,4 +1,7 @@
-"""Rows that are equal in every column: the cheapest errors to find are equal rows labeled apart."""
+"""Rows that equal or nearly equal another one, and rows that are unlike all others.
+
+The cheapest errors to find are equal rows labeled apart.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from misnomer.rows.neighbors import duplicates as equal_rows
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
+
 
 _MOST = 20  # groups of equal rows that are listed
 _NAMES = 8  # rows of a group that are named
@@ -92,3 +96,59 @@ def _equal(audit: Audit, rows: NDArray[np.intp], counts: NDArray[Any]) -> Equal:
     named = tuple(row_name(audit, int(row)) for row in rows[:_NAMES])
     labels = tuple((shown(audit.labels[k], 40), int(counts[k])) for k in order[:6])
     return Equal(named, max(0, len(rows) - _NAMES), labels)
+
+
+_NEIGHBORS = 10
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """What comparing all pairs of rows told, in words.
+
+    Attributes
+    ----------
+    near : int
+        Rows that nearly equal another one; those that equal it are told elsewhere.
+    apart : tuple of (row, label, other row, other label)
+        Some of them that are labeled unlike the row they nearly equal.
+    apart_in_all : int
+        How many those are.
+    outliers : int
+        Rows that are unlike all others.
+    alone : tuple of (row, label)
+        Some of them, the most doubtful first.
+    """
+
+    near: int
+    apart: tuple[tuple[str, str, str, str], ...]
+    apart_in_all: int
+    outliers: int
+    alone: tuple[tuple[str, str], ...]
+
+
+def neighbors(audit: Any, equal: NDArray[np.int64] | None = None) -> Neighbors | None:
+    """Put it into words; None where rows were not compared. ``equal`` numbers equal rows."""
+    found = audit.unusual
+    if found is None:
+        return None
+    twin = found.near_duplicate
+    here = np.flatnonzero(twin >= 0)
+    if equal is not None:  # those that are equal are in another section
+        here = here[(equal[here] < 0) | (equal[here] != equal[twin[here]])]
+    given, other = audit.given[here], audit.given[twin[here]]
+    apart = here[(given >= 0) & (other >= 0) & (given != other)]
+    pairs = np.unique(np.sort(np.stack([apart, twin[apart]], axis=1), axis=1), axis=0)
+    doubt = np.nan_to_num(audit.error_probability)
+    alone = np.flatnonzero(found.outlier)
+    alone = alone[np.argsort(-doubt[alone], kind="stable")]
+    return Neighbors(
+        len(here),
+        tuple((*_told(audit, one), *_told(audit, two)) for one, two in pairs[:_NEIGHBORS].tolist()),
+        len(pairs),
+        len(alone),
+        tuple(_told(audit, int(row)) for row in alone[:_NEIGHBORS]),
+    )
+
+
+def _told(audit: Any, row: int) -> tuple[str, str]:
+    return row_name(audit, row), shown(audit.given_label(row), 40)

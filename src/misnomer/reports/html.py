@@ -18,10 +18,9 @@ from misnomer.reports.assumptions import assumptions
 from misnomer.reports.checks import checks_words
 from misnomer.reports.concentration import Spot, by_label, by_value
 from misnomer.reports.confusions import confusions, expected_rows, same_name, true_given
-from misnomer.reports.duplicates import duplicates
+from misnomer.reports.duplicates import duplicates, neighbors
 from misnomer.reports.json import calibration, finite, histogram, parameters
 from misnomer.reports.suspects import Suspect, suspects
-from misnomer.reports.unusual import neighbors
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

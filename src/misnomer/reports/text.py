@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from misnomer.reports import annotator_tables, wide, wording
+from misnomer.reports import annotator_tables, many_labels, wording
 from misnomer.reports.checks import checks_line
 from misnomer.reports.confusions import Confusion, confusions, same_name, true_given
 from misnomer.reports.suspects import Suspect, suspects
@@ -49,7 +49,7 @@ def render(audit: Audit, console: Console | None = None) -> None:
         parts += [_noise(audit, page), *annotator_tables.tables(audit, page), _rows(audit, page)]
     else:  # thousands of labels: no matrix, no explanations
         many: Any = audit
-        parts += [wide.confusions(many, page), wide.suspects(many, page)]
+        parts += [many_labels.confusions(many, page), many_labels.suspects(many, page)]
     for part in parts:
         console.print(part)
         console.print()

@@ -40,8 +40,7 @@ from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
 from misnomer.audit.result import Audit
-from misnomer.classifiers.annotators.crowd import CrowdNB
-from misnomer.classifiers.annotators.streaming import fit_crowd
+from misnomer.classifiers.annotators.crowd import CrowdNB, fit_crowd
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines import local
 from misnomer.engines.stream import Stream

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from misnomer.audit.frames import row_columns
 from misnomer.audit.pipeline import run
 from misnomer.audit.request import Request
 from misnomer.audit.result import Audit
+from misnomer.reports.html import to_html
+from misnomer.reports.json import to_json
 from misnomer.store.container import pack
 from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.models import model_bytes
@@ -217,10 +218,8 @@ def _save_sample(audit: Audit, inside: Path) -> None:
 
 def _write_words(audit: Audit, inside: Path) -> None:
     """Write what people and other programs read: the report, the numbers."""
-    page: str = import_module("misnomer.reports.html").to_html(audit)
-    said = import_module("misnomer.reports.json").to_json(audit)
-    (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
-    text = json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False)
+    (inside / "report.html").write_text(to_html(audit), encoding="utf-8", errors="replace")
+    text = json.dumps(to_json(audit), indent=1, ensure_ascii=False, allow_nan=False)
     (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
 
 

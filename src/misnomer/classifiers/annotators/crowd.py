@@ -23,6 +23,7 @@ from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.annotators import groups as group_tests
 from misnomer.solvers.annotators import pairs, worth
+from misnomer.solvers.annotators.columns import Passes
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
 from misnomer.table import Batch, Schema, numbered
 
@@ -297,3 +298,39 @@ def _truth(truth: Any, said: Answers) -> NDArray[np.int32] | None:
         )
     return np.array([-1 if gap else places[name] for name, gap in zip(known, gaps, strict=True)],
                     np.int32)  # fmt: skip
+
+
+def fit_crowd(
+    crowd: CrowdNB,
+    answers: Answers,
+    schema: Schema | None,
+    batches: Sequence[Batch],
+    passes: Passes,
+    truth: Any = None,
+) -> CrowdNB:
+    """Learn from answers and from compact rows, wherever those are; the solver is the same.
+
+    Parameters
+    ----------
+    crowd : CrowdNB
+        An unfitted classifier, with its options; it is fitted and returned.
+    answers : Answers
+        Who said what.
+    schema, batches
+        The columns and the rows, in the order in which the answers number them; a schema of None
+        leaves the columns out.
+    passes : Passes
+        Who goes over the batches.
+    truth : array (n,), optional
+        The true class of the rows where it is known, missing elsewhere.
+    """
+    crowd._check(answers)
+    columns = None
+    if schema is not None and schema.statistics:
+        columns = crowd._columns(answers, schema, batches, passes=passes)
+        names = [column.name for column in schema.columns]
+        crowd.n_features_in_ = len(names)
+        crowd.feature_names_in_ = np.array(names, dtype=object)
+    task = crowd._posed(answers, truth, schema=schema, columns=columns)
+    crowd._keep(answers, learn_sources(task))
+    return crowd

@@ -1,4 +1,4 @@
-"""An audit of thousands of labels as one self-contained page: the worst of everything."""
+"""An audit of thousands of labels, in a terminal and as a page: the worst of everything."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ from misnomer.reports.json import finite, histogram
 
 if TYPE_CHECKING:
     from misnomer.audit.many_result import WideAudit
+
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+
+if TYPE_CHECKING:
+    from misnomer.audit.many_result import WideAudit
+    from misnomer.reports.text import _Page
+
 
 # A page to be read, not a dump: all rows are in the files beside it.
 _SUSPECTS, _LABELS, _CONFUSIONS, _COLUMNS, _CELLS = 100, 50, 100, 60, 12
@@ -43,7 +54,7 @@ def wide_page(audit: WideAudit, issues: pa.Table) -> str:
     kinds, families = Counter(audit.fitted.families.values()), audit.fitted.families
     return (
         _environment()
-        .get_template("wide.html")
+        .get_template("many_labels.html")
         .render(
             audit=audit,
             label=wording.shown(audit.label),
@@ -79,3 +90,36 @@ def _suspect(audit: WideAudit, row: dict[Any, Any]) -> dict[str, Any]:
     id = audit.shape.id
     named = f"row {wording.shown(row[id])}" if id in row else wording.row_title(audit, row["row"])
     return {**{own: row[own] for own in _OWN}, "title": named, "cells": cells[:_CELLS]}
+
+
+_LINES = 10  # confusions, and suspects
+
+
+def confusions(audit: WideAudit, page: _Page) -> RenderableType:
+    """List the largest confusions."""
+    found = audit.confusions.slice(0, _LINES).to_pylist()
+    if not found:
+        return page.say("No class is given another's name.")
+    table = page.table()
+    for name, justify in (("truly", "left"), ("labeled", "left"), ("rows", "right")):
+        table.add_column(page.say(name, "dim"), justify=justify)  # type: ignore[arg-type]
+    for one in found:
+        names = wording.shown(one["true"], 30), wording.shown(one["given"], 30)
+        table.add_row(*map(page.say, (*names, wording.number(one["rows"]))))
+    return Group(page.say("Largest confusions", "bold"), Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def suspects(audit: WideAudit, page: _Page) -> RenderableType:
+    """List the most suspect rows."""
+    order = audit.ranking[:_LINES].tolist()
+    if not order:
+        return page.say("No row is flagged.")
+    head = f"Most suspect rows ({len(order)} of {len(audit.ranking):,} flagged)"
+    lines: list[RenderableType] = [page.say(head, "bold")]
+    for row in order:
+        given = wording.shown(audit.labels[audit.given[row]], 30)
+        suggested = wording.shown(audit.labels[audit.suggested[row]], 30)
+        chance = wording.chance(float(audit.error_probability[row]))
+        words = f"{wording.row_title(audit, row)}: {given} → {suggested}, {chance} likely wrong"
+        lines.append(Padding(page.say(words), (0, 0, 0, 2), expand=False))
+    return Group(*lines)
