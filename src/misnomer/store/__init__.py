@@ -1,6 +1,4 @@
-"""Models and audits on disk: numbers as safetensors, words as JSON; loading runs no code."""
-
-from __future__ import annotations
+"""Models on disk: numbers as safetensors, words as JSON; loading runs no code."""
 
 from misnomer.store.models import load_model, save_model
 from misnomer.store.writing import write_bytes, write_text

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.explanation import Explanation
     from misnomer.audit.result import Audit
-    from misnomer.audit.crowds.sources import Sources
     from misnomer.review.session import Review
 
 Array = NDArray[np.float64]
