@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 from misnomer.audit.run import audit
 
 if TYPE_CHECKING:
-    from misnomer.audit.explanation import Explanation
     from misnomer.audit.files.load import load_audit
     from misnomer.audit.files.save import save_audit
     from misnomer.audit.result import Audit, Fitted
+    from misnomer.evidence import Explanation
 
 __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"]
 
 _HOMES = {
-    "Audit": "result",
-    "Explanation": "explanation",
-    "Fitted": "result",
-    "load_audit": "files.load",
-    "save_audit": "files.save",
+    "Audit": "audit.result",
+    "Explanation": "evidence",
+    "Fitted": "audit.result",
+    "load_audit": "audit.files.load",
+    "save_audit": "audit.files.save",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'misnomer.audit' has no attribute {name!r}")
-    return getattr(import_module(f"misnomer.audit.{_HOMES[name]}"), name)
+    return getattr(import_module(f"misnomer.{_HOMES[name]}"), name)

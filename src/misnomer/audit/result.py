@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.audit.explanation import Explanation, explained, without_itself
 from misnomer.estimate import Estimate
+from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from misnomer.reports.wording import row_name, row_title, shown
 
 if TYPE_CHECKING:
-    from misnomer.audit.explanation import Explanation
     from misnomer.audit.result import Audit
+    from misnomer.evidence import Explanation
 
 _MOST_CELLS = 12
 

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from misnomer.audit.explanation import Explanation, explained, without_itself
 from misnomer.audit.result import places
 from misnomer.classifiers.annotators.groups import codes_of
 from misnomer.estimate import Estimate
+from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
 from misnomer.review.ranking import Ranking
 from misnomer.review.rows import index

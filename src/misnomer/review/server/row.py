@@ -19,8 +19,8 @@ from misnomer.review.rows.search import columns
 
 if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources
-    from misnomer.audit.explanation import Explanation
     from misnomer.audit.result import Audit
+    from misnomer.evidence import Explanation
     from misnomer.review.session import Review
 
 Array = NDArray[np.float64]
