@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit, many_labels
-from misnomer.audit.many_result import WideAudit
+from misnomer.audit.wide import WideAudit
 from misnomer.classifiers import inputs
 from misnomer.cli import app
 from misnomer.rows.files.tables import read_table

@@ -16,9 +16,9 @@ from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.frames import row_columns as answers
 from misnomer.audit.inputs import Inputs
 from misnomer.audit.learn import _check_labels, _doubtful
-from misnomer.audit.many_result import WideAudit, wide_verdict
 from misnomer.audit.request import Request
 from misnomer.audit.result import Fitted
+from misnomer.audit.wide import WideAudit, wide_verdict
 from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.terms import Terms

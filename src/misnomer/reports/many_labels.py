@@ -14,7 +14,7 @@ from misnomer.reports.html import _environment, source_of
 from misnomer.reports.json import finite, histogram
 
 if TYPE_CHECKING:
-    from misnomer.audit.many_result import WideAudit
+    from misnomer.audit.wide import WideAudit
 
 
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 
 if TYPE_CHECKING:
-    from misnomer.audit.many_result import WideAudit
+    from misnomer.audit.wide import WideAudit
     from misnomer.reports.text import _Page
 
 

@@ -190,7 +190,7 @@ def save_run(
         audit: Any = run(request, rows_to=lambda rows: write_tables(rows, every))
         if not isinstance(audit, Audit):
             from misnomer.audit.many_labels import issues_of
-            from misnomer.audit.many_result import FILES as MANY
+            from misnomer.audit.wide import FILES as MANY
 
             audit.write_beside(inside, issues_of(audit, every))
             return audit, {name: Path(folder) / name for name in MANY}
