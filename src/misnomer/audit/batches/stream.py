@@ -43,7 +43,7 @@ from misnomer.solvers.conditional.objective import Slope
 from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
 
-WORKING = 288 << 20  # bytes for reading and judging, beside the compact rows
+WORKING = 352 << 20  # bytes for reading and judging, beside the compact rows
 
 
 def compact_memory(memory: int) -> int:
