@@ -152,6 +152,54 @@ def sms(rate):
     return Rows(frame[["text"]], given, true, X, learners, good=True)
 
 
+TEXTS = {
+    "noisyag": "noisyag_news_human.parquet",
+    "youtube": "wrench_youtube_weak.parquet",
+    "hausa": "hausa_news_distant.parquet",
+    "trec": "wrench_trec_weak.parquet",
+}
+PATIENTS_TESTED = 0.3  # share of lidc's patients that are kept for the test
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to learn from, with given and reference labels, and rows to be tested on."""
+
+    table: pd.DataFrame
+    given: np.ndarray
+    true: np.ndarray
+    new: pd.DataFrame
+    truth: np.ndarray
+
+
+def split(name: str) -> Split:
+    """Take a set with real noise, cut as its authors cut it; lidc by patient."""
+    column = "noisy_label_mv" if name == "music, majority" else "noisy_label"
+    if name == "lidc":
+        frame = pd.read_csv(DATA / "real_noise" / "lidc_radiologists.csv")
+        patients = np.array(sorted(frame["patient"].unique()))
+        np.random.default_rng(0).shuffle(patients)
+        tested = frame["patient"].isin(patients[: int(PATIENTS_TESTED * len(patients))])
+    else:
+        frame = pd.read_parquet(DATA / "real_noise" / TEXTS.get(name, "music_genre_crowd.parquet"))
+        tested = frame["split"] == "test"
+        frame = frame[tested | (frame["split"] == "train")]
+    rows = frame[~tested.loc[frame.index]].dropna(subset=[column, "label"])
+    new = frame[tested.loc[frame.index]].dropna(subset=["label"])
+    features = ["text"] if name in TEXTS else _numbers(frame)
+    if name in ("trec", "youtube"):  # a few test texts also stand in train
+        new = new[~new["text"].isin(rows["text"])]
+    given, true, truth = (
+        part.astype(str).to_numpy() for part in (rows[column], rows["label"], new["label"])
+    )
+    return Split(rows[features].reset_index(drop=True), given, true, new[features], truth)
+
+
+def _numbers(frame):
+    own = ("malignancy", "label", "noisy_label", "noisy_label_mv", "patient", "nodule", "reader")
+    return [c for c in frame.select_dtypes("number") if c not in (*own, "item", "split")]
+
+
 #: Sets by name. Those after "sms 20 %" were looked at once, after everything was settled.
 SETS: dict[str, Callable[[], Rows]] = {
     "noisyag": lambda: text_task("noisyag_news_human.parquet"),

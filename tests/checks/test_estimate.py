@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from misnomer import audit
+from misnomer.audit.checked import with_checks
 from misnomer.checks import betting, design, score
 from misnomer.checks.estimate import domain_share, rows_needed, running_share, sheet_share
-from misnomer.checks.recalibrate import recalibrated
+from misnomer.checks.recalibrate import assisted_share, recalibrated
 from misnomer.checks.sample import OPEN, UNSURE, Sample
 from misnomer.estimate import normal_quantile
 
@@ -193,3 +196,46 @@ def test_a_row_that_was_passed_over_counts_as_cannot_say():
     assert len(replace(one, true=true).first().row) == 4
     true[0] = OPEN
     assert not len(replace(one, true=true).first().row)
+
+
+def test_right_answers_where_nothing_was_doubted_leave_the_other_errors_to_the_model():
+    doubt = np.where(np.arange(400) < 40, 0.99, 0.01)
+    frame = pd.DataFrame({"x": np.arange(400.0)})
+    given = np.where(np.arange(400) % 2, "a", "b")
+    found = audit(frame, given)
+    found = replace(found, posterior=posterior_of(doubt, found))
+    sheet = found.draw_checks(12, random_state=0)
+    sheet = sheet[sheet["row"] >= 40].assign(true_label=lambda s: given[s["row"]])
+    told = with_checks(found, sheet, doubt)
+    assert told.checks.counts["wrong"] == 0
+    assert told.error_rate.low == 0.0
+    assert (told.error_probability[:40] > 0.5).all()
+    assert told.error_count.value == pytest.approx(told.error_probability.sum())
+
+
+def posterior_of(doubt, found):
+    out = np.tile(doubt[:, None], 2)
+    out[np.arange(len(doubt)), found.given] = 1 - doubt
+    return out
+
+
+def test_the_assisted_share_is_right_on_average_whatever_the_doubts():
+    rng = np.random.default_rng(0)
+    wrong = rng.random(2000) < 0.3
+    doubt = np.clip(
+        rng.normal(0.05, 0.02, 2000), 0.001, 1.0
+    )  # they say nothing, and far too little
+    q = design.intensity(doubt, np.zeros(2000, np.int64), 100)
+    place = design.strata(doubt, q, 100)
+    people = betting.population(place, doubt, q)
+    shares = []
+    for seed in range(200):
+        one = design.draw(q, 100, random_state=seed)
+        true = wrong[one.rows].astype(np.int64)
+        ones = np.ones(100, np.int64)
+        sample = Sample(
+            one.rows, ones, one.chance, q[one.rows], one.inclusion, place[one.rows], people, true,
+            0 * ones,
+        )  # fmt: skip
+        shares.append(assisted_share(doubt, sample))
+    assert np.mean(shares) == pytest.approx(wrong.mean(), abs=0.01)

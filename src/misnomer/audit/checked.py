@@ -113,7 +113,9 @@ def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit
     """Take answers into an audit: the rate is theirs, the doubts are recalibrated by them."""
     table = table_of(audit)
     columns = columns_of(checked)
-    checks = Checks(read_sheet(columns, table), table, columns)
+    answers = read_sheet(columns, table)
+    doubt = unknowing(audit, [*answers.known]) if doubt is None else doubt
+    checks = Checks(answers, table, columns).assisted_by(doubt)
     rate = checks.error_rate if checks.sample is not None else audit.error_rate
     wrong = _doubts(audit, checks, rate.value, doubt)
     labeled = int((audit.given >= 0).sum())
@@ -127,15 +129,29 @@ def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit
         posterior=_posterior(audit, wrong, checks),
         trusted=audit.trusted & ~(np.nan_to_num(wrong) > 0),
         warnings=(*audit.warnings, *checks.answers.notes),
-        checks=checks,
+        checks=checks if checks.sample is None else replace(checks, assisted=value),
     )
 
 
-def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array | None) -> Array:
+def unknowing(audit: Audit, rows: list[int]) -> Array:
+    """P(wrong) of every row by the model, of some rows as if nobody had told their class."""
+    from misnomer.audit.result import doubt
+
+    out = np.array(audit.error_probability, np.float64)
+    model = getattr(audit.classifier, "model_", None)
+    at = np.array([row for row in rows if audit.given[row] >= 0], np.intp)
+    if model is None or audit.batch is None or not len(at):
+        return out
+    given = audit.given[at]
+    told = replace(audit.batch.take(at), given=given.astype(np.int32), said=None)
+    out[at] = doubt(model.posterior(told), given, audit.labels, audit.classes)
+    return out
+
+
+def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array) -> Array:
     """P(wrong) of every row: as answered, recalibrated where a sample tells how."""
     from misnomer.audit.result import places
 
-    doubt = audit.error_probability if doubt is None else doubt
     home = places(audit.labels, audit.classes)
     known = {
         row: code != home[audit.given[row]]

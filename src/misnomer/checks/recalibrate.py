@@ -53,6 +53,22 @@ def recalibrated(
     return out
 
 
+def assisted_share(doubt: Array, sample: Sample) -> float:
+    """Estimate the share of wrong labels: the recalibrated doubts' mean, and what they missed.
+
+    The difference estimator of survey statistics: right on average whatever the doubts are worth,
+    and where all checked rows are what the model said, it is the model's own share; three right
+    answers do not make the errors vanish that nobody has looked at.
+    """
+    odds = special.logit(np.clip(doubt, _CLIP, 1.0 - _CLIP))
+    sure, member = sample.known & np.isfinite(odds[sample.row]), np.isfinite(odds)
+    wrong, weight = sample.wrong[sure], 1.0 / sample.intensity[sure]
+    a, b = _fitted(odds[sample.row][sure], wrong, weight)
+    line = special.expit(a + b * odds)
+    missed = weight @ (wrong - line[sample.row][sure]) / max(float(weight.sum()), 1e-300)
+    return float(line[member].mean() + missed)
+
+
 def _fitted(odds: Array, wrong: Array, weight: Array) -> tuple[float, float]:
     if not len(odds):
         return 0.0, 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from misnomer.checks.estimate import (
     running_share,
     sheet_share,
 )
+from misnomer.checks.recalibrate import assisted_share
 from misnomer.checks.sample import Sample
 from misnomer.checks.sheet import Answers, Table
 from misnomer.estimate import Estimate
@@ -37,6 +38,9 @@ class Checks:
         The labels they are about.
     columns : mapping of str to sequence
         The sheet as it was read, to be written down again.
+    assisted : float, optional
+        The estimate that the model's doubts assist, `assisted_share`; the interval does not know
+        of it.
 
     Notes
     -----
@@ -48,6 +52,7 @@ class Checks:
     answers: Answers
     table: Table
     columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    assisted: float | None = None
 
     @cached_property
     def sample(self) -> Sample | None:
@@ -72,7 +77,16 @@ class Checks:
     @cached_property
     def error_rate(self) -> Estimate:
         """The share of wrong labels among all labeled rows."""
-        return self._share(None)
+        rate = self._share(None)
+        if self.assisted is None:
+            return rate
+        return replace(rate, value=float(np.clip(self.assisted, rate.low, rate.high)))
+
+    def assisted_by(self, doubt: NDArray[np.float64]) -> Checks:
+        """Let the doubts of all rows, (N,), each without its answer, assist the estimate."""
+        if self.sample is None:
+            return self
+        return replace(self, assisted=assisted_share(doubt, self.sample))
 
     @cached_property
     def running_rate(self) -> Estimate:

@@ -159,7 +159,7 @@ class CheckFolder:
         """What the answers say so far."""
         table = self._table(self._design()[1])
         columns = self.columns()
-        return Checks(read_sheet(columns, table), table, columns)
+        return Checks(read_sheet(columns, table), table, columns).assisted_by(self.doubt)
 
     def cells(self, rows: list[int]) -> pa.Table:
         """The input's own columns of some rows, without the label or what the model thinks."""

@@ -122,7 +122,8 @@ def _with_checks(audit: Audit, path: Path) -> Audit:
     from misnomer.checks.sheet import read_sheet
 
     columns, table = dict(read_table(path).to_pydict()), table_of(audit)
-    return replace(audit, checks=Checks(read_sheet(columns, table), table, columns))
+    checks = Checks(read_sheet(columns, table), table, columns, audit.error_rate.value)
+    return replace(audit, checks=checks)
 
 
 def _estimate(said: dict[str, Any]) -> Estimate:
