@@ -87,7 +87,7 @@ class Cluster:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _absent, ()  # a function may close over a task: its cluster stays here
+        return _Elsewhere, ()  # a function may close over a task: its cluster stays here
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Compute ``[function(item) for item in items]`` on the workers."""
@@ -185,7 +185,7 @@ class Kept(Sequence[Batch]):
         self.futures = list(cluster.client.map(_numbered, futures, first, pure=False))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _absent, ()
+        return _Elsewhere, ()
 
     @property
     def rows(self) -> int:
@@ -309,5 +309,5 @@ def _is_lazy(item: Any) -> bool:
     return isinstance(item, Delayed) or (isinstance(item, tuple) and any(map(_is_lazy, item)))
 
 
-def _absent() -> None:
-    return None
+class _Elsewhere:
+    """What stands for a cluster, and for what it keeps, in a function that has traveled to it."""
