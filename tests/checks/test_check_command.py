@@ -85,6 +85,13 @@ def test_the_report_says_assumed_before_anybody_checked(place):
     assert "cannot be seen" in page.replace("\n", " ")
 
 
+def test_a_sheet_that_would_not_be_what_its_name_says_is_refused(place, tmp_path):
+    folder, _, _ = place
+    done = run("check", folder, "--rows", 10, "--sheet", tmp_path / "sheet.xlsx")
+    assert done.exit_code != 0 and "name it" in done.output and "sheet.csv" in done.output
+    assert not (tmp_path / "sheet.xlsx").exists() and not (folder / "checks").exists()
+
+
 def test_part_of_a_sheet_runs_and_more_can_be_drawn(place, tmp_path):
     folder, _, true = place
     sheet = tmp_path / "sheet.csv"

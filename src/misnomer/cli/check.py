@@ -53,6 +53,11 @@ def check(
         from misnomer.audit.files.checks import CheckFolder, read_checked
 
         room = CheckFolder(folder)
+        if sheet is not None and sheet.suffix.lower() != ".csv":
+            raise ValueError(
+                f"the sheet is written as CSV, which spreadsheets open: name it "
+                f"{sheet.with_suffix('.csv')}, not {sheet}"
+            )
         if answers is not None:
             count = room.take(read_checked(answers))
             print(f"{count:,} answers of {answers} were taken in")
