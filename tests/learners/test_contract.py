@@ -29,6 +29,7 @@ def few_trees(monkeypatch):
     """Laws of trees are laws of ten trees on a hundred rows."""
     monkeypatch.setattr(trees, "TREES", 10)
     monkeypatch.setattr(trees, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(trees, "CLASS_ROWS", 10)
 
 
 def scores(learner, rows, channel=CHANNEL):

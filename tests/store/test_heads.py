@@ -21,7 +21,7 @@ def fitted():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "TREES", 10)
         patch.setattr(trees, "FEWEST_ROWS", 100)
-        patch.setattr(trees, "_hopeless", lambda *said: False)
+        patch.setattr(trees, "CLASS_ROWS", 10)
         frame, given, _ = planted(220)
         clf = NoisyLabelClassifier(["trees"], random_state=0).fit(frame, given)
     assert isinstance(clf.model_, HeadModel)

@@ -20,14 +20,13 @@ from scipy.special import ndtr
 from misnomer.head.explain import Explanation
 from misnomer.head.objective import joint_counts
 from misnomer.kernels import softmax
-from misnomer.learners.learner import Linear, Scorer, calibrated, margin
+from misnomer.learners.learner import LEAST_CHANCE, Linear, Scorer, calibrated, margin
 from misnomer.learners.rows import Rows
 
 Array = NDArray[np.float64]
 
 PROVEN_ERRORS = 1.0  # standard errors of gain at which naive Bayes has half a part
 LEAST_PART = 0.01  # a part below changes nothing
-LEAST_CHANCE = 1e-6  # of a label: one row cannot decide
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,20 +35,22 @@ from misnomer.head.objective import (
 from misnomer.head.rates import choose_strata, labeled_rows
 from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
-from misnomer.learners.learner import Learner, Scored, View, calibrated
+from misnomer.learners.learner import LEAST_CHANCE, Learner, Scored, View, calibrated
 from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
 from misnomer.learners.rows import Rows
+from misnomer.learners.trees import Forest
 from misnomer.solvers.lbfgs import minimise
 
 Array = NDArray[np.float64]
 
 START_RATES = (0.02, 0.2, 0.4)
 SEARCHED_ROWS = 2000  # up to which every start has learners of its own
+FIRST_STEPS = 30  # of a search from each of several starts; the best goes on
 CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 FLAT_SLOPE = 1e-2
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
-LEAST_CHANCE = 1e-6  # of a checked class: one row cannot decide
+CLEAR_ERRORS = 2.0  # standard errors of gain by which trees must beat channels of strata
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,15 +170,15 @@ class Search:
         if rows.evidence is not None:
             starts = starts[:1]  # what is said comes with channels of its own
         best = self.best_climb(problem, starts)
-        told = replace(plain, chance=self._chance(best))
-        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, told)])
+        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, plain)])
+        fixed = self._telling(problem, fixed, starts, best)
         if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
-            found = [self._explained(problem, fixed, told.bases, [start]) for start in starts]
+            found = [self._explained(problem, fixed, plain.bases, [start]) for start in starts]
         else:
             starts.append(Start(best.point.channel, best.typical))
-            found = [self._explained(problem, fixed, told.bases, starts)]
+            found = [self._explained(problem, fixed, plain.bases, starts)]
         if is_drawn(rows):
-            return self._with_checks(found, told)
+            return self._with_checks(found, plain)
         return found
 
     def _with_checks(self, found: list[Explanation], view: View) -> list[Explanation]:
@@ -237,7 +239,7 @@ class Search:
         Several starts share the learners: the head climbs from each of them.
         """
         memory = {} if self.memory is None else self.memory
-        view = View(starts[0].channel, self.beliefs.temper, memory, bases=bases)
+        view = View(starts[0].channel, self.beliefs.temper, memory, bases, plain.virtual)
         for _ in range(2):
             scored = [*plain.scored, *self.ground.behind.cross_fit(plain.rows, view)]
             for learner in self.through:
@@ -256,30 +258,43 @@ class Search:
         return found
 
     def best_climb(self, problem: Problem, starts: Sequence[Start]) -> Explanation:
-        """Climb from every start, and keep the best end."""
-        found = [self.climb(problem, problem.write(one.channel), one.typical) for one in starts]
-        return min(found, key=lambda one: one.cost)
+        """Climb some steps from every start, and on to the end from the best of them."""
+        vectors = [problem.write(one.channel) for one in starts]
+        if len(starts) == 1:
+            return self.climb(problem, vectors[0], starts[0].typical)
+        some = replace(self, max_iter=min(FIRST_STEPS, self.max_iter))
+        pairs = zip(vectors, starts, strict=True)
+        begun = [some.climb(problem, vector, one.typical, rounds=1) for vector, one in pairs]
+        best = min(begun, key=lambda one: one.cost)
+        return self.climb(problem, problem.write(best.point.channel, best.point), best.typical)
 
-    @staticmethod
-    def _chance(found: Explanation) -> Array:
-        """Compute P(given label | x) of the rows by an explanation, (n,); one without a label.
+    def _telling(
+        self, problem: Problem, fixed: list[Scored], starts: list[Start], best: Explanation
+    ) -> list[Scored]:
+        """Leave trees out that have learned which labels are wrong.
 
-        Where a column, or the margin, tells where labels are wrong, its channels are used.
+        Where a column or the margin tells where errors strike, trees could take the errors for
+        classes: they must explain left-out labels better than such channels do.
         """
-        rows, logits = found.problem.rows, found.logits()
-        share = softmax(logits)[0]
-        seen = rows.seen_through(found.point.channel)
-        labeled, at = labeled_rows(rows, share, found.point.channel)
-        if len(at):
-            strata = choose_strata(rows.schema, rows.batch, labeled, logits[at], at)
-            if strata is not None:
-                stratum = strata.of(rows.batch, logits)[at]
-                seen[at] = strata.channels[stratum, rows.label[at]]
-        return np.asarray((share * seen).sum(axis=1))
+        by_channels = stratified_chance(best)
+        trees = [one for one in fixed if isinstance(one.scorer, Forest)]
+        if by_channels is None or not trees:
+            return fixed
+        richer = self.best_climb(replace(problem, scored=[*problem.scored, *trees]), starts)
+        share = softmax(richer.logits())[0]
+        chance = (share * problem.rows.seen_through(richer.point.channel)).sum(axis=1)
+        at = problem.rows.labeled
+        gain = np.log(np.maximum(chance, LEAST_CHANCE)) - np.log(by_channels)
+        error = float(gain[at].std()) / np.sqrt(len(at))
+        if float(gain[at].mean()) > CLEAR_ERRORS * error:
+            return fixed
+        return [one for one in fixed if not isinstance(one.scorer, Forest)]
 
-    def climb(self, problem: Problem, vector: Array, typical: Typical) -> Explanation:
+    def climb(
+        self, problem: Problem, vector: Array, typical: Typical, rounds: int = CHOSEN_RATES
+    ) -> Explanation:
         """Find the best parameters from a start, the typical rate chosen anew now and then."""
-        for _ in range(CHOSEN_RATES):
+        for _ in range(rounds):
             believed = typical
             vector, _, converged = minimise(
                 lambda at, believed=believed: problem(at, believed),  # type: ignore[misc]
@@ -306,6 +321,22 @@ def tempered(one: Explanation) -> Explanation:
     return replace(
         one, point=replace(one.point, log_temper=one.point.log_temper + float(np.log(factor)))
     )
+
+
+def stratified_chance(best: Explanation) -> Array | None:
+    """Compute P(label | x, stratum) of the rows, (n,), where strata tell where errors strike.
+
+    None where one channel does for all rows; one for rows without a label.
+    """
+    rows, logits = best.problem.rows, best.logits()
+    share = softmax(logits)[0]
+    labeled, at = labeled_rows(rows, share, best.point.channel)
+    strata = choose_strata(rows.schema, rows.batch, labeled, logits[at], at) if len(at) else None
+    if strata is None:
+        return None
+    seen = rows.seen_through(best.point.channel)
+    seen[at] = strata.channels[strata.of(rows.batch, logits)[at], rows.label[at]]
+    return np.asarray(np.maximum((share * seen).sum(axis=1), LEAST_CHANCE))
 
 
 def distinct(scored: list[Scored]) -> list[Scored]:

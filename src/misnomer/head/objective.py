@@ -21,11 +21,13 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import gammaln
 
 from misnomer import kernels
-from misnomer.learners.learner import Scored
+from misnomer.learners.learner import Scored, anchored
 from misnomer.learners.rows import Rows
+from misnomer.learners.trees import Forest
 
 Array = NDArray[np.float64]
 
@@ -42,21 +44,24 @@ class Beliefs:
     ----------
     temper, temper_spread : float
         Of naive Bayes' scores: typical factor, and standard deviation of its logarithm.
+    together : float
+        What B is at least believed to be where columns are seen together.
     share_count : float or (J,) array
         Dirichlet count of each learner's share w.
     shift_spread : float
         Standard deviation of the shift a, in units of the scores.
     anchor_rows : float
-        Virtual rows that have the class shares which naive Bayes predicts.
+        Virtual rows a class that have the class shares which naive Bayes predicts.
     rate_count : float
         Virtual right labels behind the typical error rate: Beta(1, 1 + count).
     """
 
     temper: float = 0.4
     temper_spread: float = 0.5
+    together: float = 1.5
     share_count: float | Array = 0.1
     shift_spread: float = 2.0
-    anchor_rows: float = 30.0
+    anchor_rows: float = 15.0
     rate_count: float = 8.0
 
 
@@ -147,14 +152,24 @@ class Problem:
         return np.maximum(np.sqrt(np.array(square)), 1e-9)
 
     @property
+    def virtual(self) -> Array:
+        """The virtual rows of each class that hold the class shares, (K,)."""
+        return self.beliefs.anchor_rows * self.rows.classes * self.anchor
+
+    @property
     def size(self) -> tuple[int, int]:
         """How many learners and classes there are."""
         return len(self.scored), self.rows.classes
 
     @cached_property
     def mean_log_temper(self) -> float:
-        """The logarithm of what B should be, if naive Bayes is as wrong as usual."""
+        """The logarithm of what B should be, if naive Bayes is as wrong as usual.
+
+        It says how far classes are apart if columns act one by one; trees know better.
+        """
         claimed = self.beliefs.temper * float(self.units[self.own])
+        if any(isinstance(one.scorer, Forest) for one in self.scored):
+            claimed = max(claimed, self.beliefs.together)
         return float(np.log(min(claimed, MOST_SHOWN * self.shown)))
 
     def read(self, vector: Array) -> Point:
@@ -218,8 +233,14 @@ class Problem:
 
     def joint(self, posterior: Array) -> Array:
         """Add up the weight of (given, true) over the labeled rows, (K, K)."""
+        return np.asarray(self._by_label @ posterior)
+
+    @cached_property
+    def _by_label(self) -> sparse.csr_array:
+        """The weight of each row in the line of its label, (K, n): adds rows up by label."""
         _, label, _, weight = self._said
-        return joint_counts(label, posterior * weight[:, None])
+        at = np.flatnonzero(label >= 0)
+        return sparse.csr_array((weight[at], (label[at], at)), shape=(self.size[1], len(label)))
 
     def __call__(self, vector: Array, typical: Typical) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""
@@ -227,7 +248,7 @@ class Problem:
         stack, weight = self._said[0], self._said[3]
         logits = self.logits(point)
         judged = self.judge(logits, point.channel)
-        cost, push = self._anchored(judged.share, self.rows.weight[self.rows.informed])
+        cost, push = anchored(judged.share, self.rows.weight[self.rows.informed], self.virtual)
         slope = (judged.share - judged.posterior) * weight[:, None] + push
         away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
         off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
@@ -247,14 +268,6 @@ class Problem:
         mass = self.joint(judged.posterior) + counts
         by_channel = point.channel * mass.sum(axis=0) - mass
         return value, np.concatenate([[by_temper], by_share, by_shift, by_channel.ravel()])
-
-    def _anchored(self, share: Array, weight: Array) -> tuple[float, Array]:
-        """Let the class shares be about those of naive Bayes: cost, and gradient by the logits."""
-        rows, total = self.beliefs.anchor_rows, float(weight.sum())
-        mean = np.maximum(weight @ share / total, 1e-9)
-        pull = -rows * self.anchor / mean / total
-        slope = weight[:, None] * share * (pull - (share @ pull)[:, None])
-        return -rows * float(self.anchor @ np.log(mean)), slope
 
 
 def joint_counts(label: NDArray[np.intp], mass: Array) -> Array:

@@ -27,6 +27,7 @@ SCANNED_RATES = (0.002, 0.01, 0.03, 0.07, 0.12, 0.18, 0.25, 0.33, 0.42, 0.52)
 SCANNED_ROWS = 50.0  # virtual rows that hold a class at the scanned rate
 SCAN_STEPS, SCAN_TOLERANCE = 30, 1e-5
 DISPERSION = 10.0  # nats count for a tenth: real columns fit no model as well as it thinks
+ROW_WORTH = 0.25  # of a row, for the same reason, in what chance alone may do to a share
 LEAST_WEIGHT = 1e-3  # explanations below are not scanned
 APART, PLAUSIBLE = 0.10, 0.05  # rates that differ so much, with such a weight, are told
 
@@ -112,15 +113,16 @@ def intervals(scanned: Scan, totals: Totals, rows: float) -> dict[str, Any]:
         The weight of the labeled rows.
     """
     rate = totals.rate
-    chance = np.sqrt(np.maximum(scanned.rates * (1.0 - scanned.rates), 0.25 / rows) / rows)
+    worth = ROW_WORTH * rows
+    chance = np.sqrt(np.maximum(scanned.rates * (1.0 - scanned.rates), 0.25 / rows) / worth)
     low, high = _quantiles(scanned.rates, chance, scanned.weights)
     low, high = min(max(low, 0.0), rate), max(min(high, 1.0), rate)
     reach = 1.645
-    mass = np.maximum(totals.joint.sum(axis=0), 1.0)
+    mass = ROW_WORTH * np.maximum(totals.joint.sum(axis=0), 1.0)
     within = totals.matrix * (1.0 - totals.matrix) / mass
     spread = np.sqrt(_variance(scanned.weights, scanned.matrices, totals.matrix) + within)
     share = totals.shares
-    about = _variance(scanned.weights, scanned.shares, share) + share * (1.0 - share) / rows
+    about = _variance(scanned.weights, scanned.shares, share) + share * (1.0 - share) / worth
     wide = np.sqrt(about)
     return {
         "error_rate": Estimate(rate, low, high, CONFIDENCE),

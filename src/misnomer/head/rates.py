@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.head.objective import LEAST
 from misnomer.kernels.blocks import Codes, Flags
 from misnomer.learners.rows import Places, Rows
 from misnomer.table import Batch, Schema
@@ -25,8 +26,8 @@ HELD_SHARES = 20.0  # virtual rows that hold the class shares of a group to thos
 MARGIN_LEVELS = 3
 MOST_VALUES = 12  # of a column that may tell where labels are wrong
 LEAST_GAIN, LEAST_ERRORS = 4.0, 2.0  # nats, and standard errors, out of fold
+CELL_ROWS = 5  # of each class in each stratum, on average, or its channel cannot be told
 ROUNDS = 8  # of sharing out
-LEAST = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,9 @@ def choose_strata(
 
     ``logits`` and ``places`` are those of the labeled rows.
     """
-    tried = list(_candidates(schema, batch, logits, places))
+    least = CELL_ROWS * rows.share.shape[1]
+    every = _candidates(schema, batch, logits, places)
+    tried = [one for one in every if len(rows.label) >= least * one[2]]
     needed = LEAST_GAIN + np.log(max(len(tried), 1))
     best: Strata | None = None
     for name, stratum, count, edges, place in tried:

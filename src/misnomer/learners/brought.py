@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.learners.learner import Scored, View, centered
+from misnomer.learners.learner import LEAST_CHANCE, Scored, View, centered
 from misnomer.learners.rows import Rows
 from misnomer.table import Batch
 
@@ -27,7 +27,6 @@ NEW_ROWS = (
     "this model listens to probabilities that you bring: new rows need new ones, "
     "predict(X, pred_probs=...)"
 )
-LEAST_CHANCE = 1e-6  # a probability of zero is taken for so much: one row cannot rule a class out
 ROUNDS = 20  # of unmixing
 
 

@@ -23,6 +23,7 @@ from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
+LEAST_CHANCE = 1e-6  # of a label or class that somebody calls impossible: one row cannot decide
 CALIBRATION_RIDGE = 0.01  # per squared parameter
 FARTHEST_MARGINS = 1e3  # median margins: classes behind that are all equally impossible
 
@@ -37,9 +38,8 @@ class View:
         P(given label | true class).
     temper : float
         How far naive Bayes is believed: the factor of its scores.
-    chance : (n,) array, optional
-        P(given label | x) of each row by naive Bayes behind a channel: what a costly learner has
-        to reach.
+    anchor : (K,) array, optional
+        Virtual rows of each class that hold the class shares: none may vanish.
     memory : dict
         Where searches ended: the next one of the same learner may begin there.
     bases : dict
@@ -50,7 +50,7 @@ class View:
     temper: float
     memory: dict[Any, Array] = field(default_factory=dict)
     bases: dict[str, dict[Any, Any]] = field(default_factory=dict)
-    chance: Array | None = None
+    anchor: Array | None = None
 
 
 @runtime_checkable
@@ -108,6 +108,24 @@ class Learner(Protocol):
     def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
         """Score every row without its own label; a learner may come in several strengths."""
         ...
+
+
+def anchored(share: Array, weight: Array, anchor: Array) -> tuple[float, Array]:
+    """Hold class shares to virtual rows: the cost, and its gradient by the logits, (n, K).
+
+    - sum_k anchor_k log(mean share of k)
+
+    Examples
+    --------
+    >>> cost, slope = anchored(np.array([[0.5, 0.5]]), np.ones(1), np.array([2.0, 0.0]))
+    >>> round(cost, 3), slope.tolist()
+    (1.386, [[-1.0, 1.0]])
+    """
+    total = float(weight.sum())
+    mean = np.maximum(weight @ share / total, 1e-9)
+    pull = -anchor / mean / total
+    slope = weight[:, None] * share * (pull - (share @ pull)[:, None])
+    return -float(anchor @ np.log(mean)), slope
 
 
 def centered(scores: Array) -> Array:

@@ -19,11 +19,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer import kernels
-from misnomer.learners.learner import Linear, Scored, View, centered
+from misnomer.learners.learner import (
+    LEAST_CHANCE,
+    Linear,
+    Scored,
+    View,
+    anchored,
+    calibrated,
+    centered,
+)
 from misnomer.learners.rows import Matrix, Rows
 from misnomer.solvers.conditional.features import Features, measure
 from misnomer.solvers.lbfgs import minimise
-from misnomer.table import Batch
+from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 
@@ -32,6 +40,7 @@ EMBEDDED = (0.3, 1.0)  # the same where reals are many: each says little
 TYPICAL_CURVATURE = 0.15  # p (1 - p) of a row: scales the search, not its end
 MAX_STEPS, TOLERANCE, FLAT_SLOPE = 60, 1e-5, 1e-2
 MOST_WORK = 100_000_000  # filled cells times classes: a pass of the search beyond takes too long
+WORK_OF_ALL = 10_000_000  # the same, up to which every strength is fitted and heard
 MOST_SQUARED = 100  # real columns up to which their squares are features, too
 
 
@@ -47,38 +56,69 @@ class Logistic:
         filled = rows.statistics.nnz if sparse.issparse(rows.statistics) else rows.statistics.size
         if filled * rows.classes > MOST_WORK:
             return []
-        seen, at = rows.seen_through(view.channel), rows.informed
-        bases = view.bases.setdefault(self.name, {})
-        out = []
-        for strength, common in self._kinds(rows):
-            if common not in bases:
-                bases[common] = basis_of(rows, common)
-            basis = bases[common]
-            penalty = basis.size / strength**2
-            name = f"{self.name} {strength:g}{' common' if common else ''}"
-            problem = _Problem(basis, seen, rows.weight, penalty)
-            scores = np.zeros((len(rows), rows.classes))
-            for number, (fold, folds) in enumerate(rows.splits()):
-                for place, places in enumerate(folds):
-                    key, last = (name, number, place), (self.name, common, number, place)
-                    start = view.memory.get(key, view.memory.get(last))
-                    table = problem.solve(at[fold[at] != place], start)
-                    view.memory[key] = view.memory[last] = table
-                    scores[places] += basis.features[places] @ table[1:] + table[0]
-            table = problem.solve(at, view.memory.get((name, "all"), table))
-            view.memory[name, "all"] = table
-            weights, bias = basis.weights(table)
-            scores = centered(scores / len(rows.deals))
-            out.append(Scored(scores, Linear(name, weights, bias)))
-        return out
+        fits = [_Fit(self.name, *kind, rows, view) for kind in self._kinds(rows)]
+        if filled * rows.classes > WORK_OF_ALL:  # the first fold chooses, and one is fitted to all
+            fits = [max(fits, key=_Fit.first_fold)]
+        return [fit.cross_fit() for fit in fits]
 
     def _kinds(self, rows: Rows) -> list[tuple[float, bool]]:
         """List strengths, and whether reals have one scale: many are an embedding, or are not."""
-        reals = sum(len(g.members) for g in rows.schema.groups if g.kind == "gaussian")
-        if reals <= MOST_SQUARED:
+        if not is_embedding(rows.schema):
             return [(strength, False) for strength in self.strengths]
         own = [(strength, False) for strength in self.strengths[:2]]
         return [*own, *((strength, True) for strength in EMBEDDED)]
+
+
+def is_embedding(schema: Schema) -> bool:
+    """Tell whether there are so many reals that their sums speak, not single ones."""
+    return sum(len(g.members) for g in schema.groups if g.kind == "gaussian") > MOST_SQUARED
+
+
+class _Fit:
+    """One strength and scale, fitted without each fold; a search begins where one ended."""
+
+    def __init__(self, who: str, strength: float, common: bool, rows: Rows, view: View) -> None:
+        bases = view.bases.setdefault(who, {})
+        if common not in bases:
+            bases[common] = basis_of(rows, common)
+        self.rows, self.memory, self.basis = rows, view.memory, bases[common]
+        self.name = f"{who} {strength:g}{' common' if common else ''}"
+        self.family = (who, common)
+        seen = rows.seen_through(view.channel)
+        penalty = self.basis.size / strength**2
+        self.problem = _Problem(self.basis, seen, rows.weight, penalty, view.anchor)
+
+    def solve(self, use: NDArray[np.intp], fold: Any) -> Array:
+        """Find the coefficients without a fold, from those of an earlier search or strength."""
+        memory, key, last = self.memory, (self.name, fold), (*self.family, fold)
+        table = self.problem.solve(use, memory.get(key, memory.get(last)))
+        memory[key] = memory[last] = table
+        return table
+
+    def scores(self, places: NDArray[np.intp], table: Array) -> Array:
+        """Score rows, (n, K)."""
+        return np.asarray(self.basis.features[places] @ table[1:] + table[0])
+
+    def first_fold(self) -> float:
+        """Explain what is said of the first fold by the others, tempered: log likelihood."""
+        at, (fold, folds) = self.rows.informed, next(self.rows.splits())
+        places = np.intersect1d(folds[0], at)
+        scores = centered(self.scores(places, self.solve(at[fold[at] != 0], (0, 0))))
+        seen, weight = self.problem.seen[places], self.rows.weight[places]
+        chance = (calibrated(scores, seen, weight)[0] * seen).sum(axis=1)
+        return float(weight @ np.log(np.maximum(chance, LEAST_CHANCE)))
+
+    def cross_fit(self) -> Scored:
+        """Score every row by fits without its fold, and fit to all rows."""
+        rows, at = self.rows, self.rows.informed
+        scores = np.zeros((len(rows), rows.classes))
+        for number, (fold, folds) in enumerate(rows.splits()):
+            for place, places in enumerate(folds):
+                table = self.solve(at[fold[at] != place], (number, place))
+                scores[places] += self.scores(places, table)
+        self.memory.setdefault((self.name, "all"), table)
+        weights, bias = self.basis.weights(self.solve(at, "all"))
+        return Scored(centered(scores / len(rows.deals)), Linear(self.name, weights, bias))
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +239,7 @@ class _Problem:
     seen: Array  # (n, K) P(what is said of a row | true class)
     weight: Array
     penalty: float
+    anchor: Array | None = None  # (K,) virtual rows that hold the class shares
 
     def solve(self, use: NDArray[np.intp], start: Array | None = None) -> Array:
         """Find the coefficients that explain the labels of the rows ``use`` best."""
@@ -214,6 +255,9 @@ class _Problem:
             chance = np.maximum(joint.sum(axis=1), 1e-300)
             residual = (share - joint / chance[:, None]) * weight[:, None]
             value = -float(weight @ np.log(chance)) + 0.5 * float((ridge * table[1:] ** 2).sum())
+            if self.anchor is not None:
+                cost, push = anchored(share, weight, self.anchor)
+                value, residual = value + cost, residual + push
             slope = (features.T @ residual) * pace[:, None] + ridge * table[1:]
             return value, np.concatenate([residual.sum(axis=0), slope.ravel()])
 

@@ -13,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
-from misnomer.learners.learner import Scored, View, calibrated, centered
+from misnomer.learners.learner import Scored, View, centered
+from misnomer.learners.logistic import is_embedding
 from misnomer.learners.rows import Rows
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
 
-FEWEST_ROWS = 500
+FEWEST_ROWS, CLASS_ROWS = 500, 50  # in all, and of a class on average: of fewer they learn noise
 TREES, LEAF_ROWS = 100, 3
-LEAST_CHANCE = 1e-6  # of a label: one row cannot decide
-CLEARLY_BETTER = 2.0  # standard errors of gain on the first fold, or no more is grown
-MOST_ROWS = 10_000  # that a forest is grown on
-MOST_TARGETS = 1_000_000  # rows times classes: trees beyond take too long
+MOST_ROWS = 5000  # that a forest is grown on
 MOST_HOT, MOST_WORDS = 30, 100  # categories and counts that become columns of their own
 LEAST_SHARE = 0.04  # over the number of classes: no class is impossible for a leaf of few rows
 
@@ -39,9 +37,11 @@ class Trees:
 
     def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
         """Score every row by trees grown without its fold; nothing where trees do not fit."""
+        needed = max(FEWEST_ROWS, CLASS_ROWS * rows.classes)
+        if len(rows.informed) < needed or is_embedding(rows.schema):
+            return []
         cells = dense_cells(rows.schema, rows.batch)
-        few, many = len(rows.informed) < FEWEST_ROWS, len(rows) * rows.classes > MOST_TARGETS
-        if cells is None or few or many:
+        if cells is None:
             return []
         columns = telling_columns(cells)
         if not len(columns):
@@ -53,8 +53,6 @@ class Trees:
         for place, places in enumerate(folds):
             forest = self._grown(cells, share, at[fold[at] != place])
             out[places] = forest.leaf_shares(cells[places])
-            if place == 0 and _hopeless(rows, view, log_shares(out), places):
-                return []
         scorer = self._grown(cells, share, at)
         scorer = Forest(
             self.name, rows.schema, columns, scorer.roots, scorer.nodes, scorer.splits,
@@ -63,39 +61,24 @@ class Trees:
         return [Scored(log_shares(out), scorer)]
 
     def _grown(self, cells: NDArray[np.float32], share: Array, use: NDArray[np.intp]) -> Forest:
-        from sklearn.ensemble import ExtraTreesRegressor
+        from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
         if len(use) > MOST_ROWS:
             rng = np.random.default_rng(self.random_state)
             use = np.sort(rng.choice(use, MOST_ROWS, replace=False))
         weight = share[use].sum(axis=1)
-        grower = ExtraTreesRegressor(
+        target: Array = share[use] / weight[:, None]
+        # of rows that have one class each both grow by the same criterion, and classes are faster
+        whole = bool((target.max(axis=1) == 1.0).all() and target.any(axis=0).all())
+        grower = (ExtraTreesClassifier if whole else ExtraTreesRegressor)(
             TREES,
             min_samples_leaf=LEAF_ROWS,
             max_features="sqrt",
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        grower.fit(cells[use], share[use] / weight[:, None], sample_weight=weight)
+        grower.fit(cells[use], target.argmax(axis=1) if whole else target, sample_weight=weight)
         return forest_of(self.name, grower.estimators_)
-
-
-def _hopeless(rows: Rows, view: View, scores: Array, places: NDArray[np.intp]) -> bool:
-    """Tell from one fold whether trees explain labels no better than naive Bayes and channels do.
-
-    Where they are level, trees have learned which labels are wrong, or nothing.
-    """
-    every, said = rows.at_face_value
-    own = np.isin(every, places)
-    at, said = every[own], said[own]
-    if view.chance is None or not len(at):
-        return False
-    share = calibrated(scores[at], said, rows.weight[at])[0]
-    chance = (share * said).sum(axis=1)
-    plain = np.maximum(view.chance[at], LEAST_CHANCE)
-    gain = np.log(np.maximum(chance, LEAST_CHANCE)) - np.log(plain)
-    error = float(gain.std()) / np.sqrt(len(at))
-    return float(gain.mean()) < CLEARLY_BETTER * error
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +155,7 @@ def forest_of(name: str, estimators: list[object]) -> Forest:
         roots.append(start)
         nodes.append(np.stack([left, right, column], axis=1))
         splits.append(tree.threshold)
-        values.append(tree.value[:, :, 0])
+        values.append(tree.value.reshape(tree.node_count, -1))
         start += tree.node_count
     none = Schema(())
     return Forest(

@@ -12,13 +12,11 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, has_fit_parameter
 
-from misnomer.learners.learner import Scored, View, centered
+from misnomer.learners.learner import LEAST_CHANCE, Scored, View, centered
 from misnomer.learners.rows import Rows
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
-
-LEAST_CHANCE = 1e-6  # a probability of zero is taken for so much: one row cannot rule a class out
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,44 @@
+"""Columns that matter together, and errors that follow a column: trees are asked for the first."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import average_precision_score
+
+from misnomer import NoisyLabelClassifier, make_noisy_labels
+from misnomer.simulate import pair_noise, uniform_noise
+from tests.head.test_one_posterior import spoiled_town
+
+RULES = np.random.default_rng(3).integers(3, size=(4, 3, 4))  # a label for each triple of values
+
+
+def decided_together(n=1200, seed=0):
+    """Three categories decide the class together, two more say nothing."""
+    rng = np.random.default_rng(seed)
+    cells = np.stack([rng.integers(size, size=n) for size in (4, 3, 4, 3, 2)], axis=1)
+    true = RULES[cells[:, 0], cells[:, 1], cells[:, 2]]
+    return pd.DataFrame(cells.astype(str)).rename(columns=lambda j: f"c{j}"), true
+
+
+@pytest.mark.parametrize("noise", [uniform_noise(3, 0.2), pair_noise(3, 0.2)])
+def test_columns_that_decide_together_are_seen_together_behind_noise(noise):
+    """Naive Bayes alone is right in two thirds of such rows."""
+    X, true = decided_together()
+    given = make_noisy_labels(true, noise, random_state=1)
+    model = NoisyLabelClassifier().fit(X, given)
+    assert "trees" in [scorer.name for _, scorer in model.model_.others]
+    assert model.score(*decided_together(seed=9)) > 0.95
+    after = model.fit_.details["posterior"]
+    doubt = 1.0 - after[np.arange(len(given)), given]
+    assert average_precision_score(given != true, doubt) > 0.95
+
+
+def test_trees_do_not_learn_the_errors_of_a_town():
+    """Where a column tells who is mislabeled, trees would call the errors classes."""
+    frame, given, true = spoiled_town(1000)
+    model = NoisyLabelClassifier().fit(frame, given)
+    assert model.model_.strata.name == "town"
+    assert not model.model_.others
+    after, place = model.fit_.details["posterior"], np.searchsorted(model.classes_, given)
+    doubt = 1.0 - after[np.arange(len(given)), place]
+    assert abs(doubt.mean() - (given != true).mean()) < 0.04
