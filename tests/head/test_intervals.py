@@ -13,7 +13,7 @@ from misnomer.head.profile import Scan, intervals
 from tests.head.tables import planted
 
 SEEDS = range(10)
-DATA = Path(os.environ.get("MISNOMER_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("MISNOMER_DATA", Path(__file__).parents[3] / "shared" / "data"))
 VOTES = pytest.param(
     "house_votes_84",
     marks=pytest.mark.xfail(reason="3.9% to 5.4% by the seed, the interval has 4.5 points"),
