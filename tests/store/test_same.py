@@ -45,7 +45,7 @@ def signs(tmp_path_factory):
             "sign": np.where(rng.random(300) < 0.85, np.where(z, "+a", "-b"), "@c"),
             "note": np.where(z ^ (rng.random(300) < 0.2), "=1+1", "'=1+1"),
             "real": rng.normal(z).round(3),
-            "y": np.where(z ^ (rng.random(300) < 0.1), "+", "-no"),
+            "y": np.where(z ^ (rng.random(300) < 0.1), "+", "-"),
         }
     )
     place = tmp_path_factory.mktemp("signs")
@@ -65,7 +65,7 @@ def predicted(place, file, out):
 def test_predictions_of_predictions_are_the_same(signs, tmp_path):
     once = predicted(signs, signs / "signs.csv", tmp_path / "one.csv")
     twice = predicted(signs, tmp_path / "one.csv", tmp_path / "two.csv")
-    assert {line["predicted_class"] for line in once} == {"+", "-no"}
+    assert {line["predicted_class"] for line in once} == {"+", "-"}
     assert {line["sign"] for line in once} == {"+a", "-b", "@c"}
     again = [line["predicted_class (misnomer)"] for line in twice]
     assert again == [line["predicted_class"] for line in once]
@@ -78,7 +78,7 @@ def test_our_own_escapes_are_read_back(signs, tmp_path):
         read_table(issues).to_pylist(),
         [row for b in scan(issues).batches(scan(issues).names) for row in b.to_pylist()],
     ):
-        assert {row["given_label"] for row in rows} <= {"+", "-no"}
+        assert {row["given_label"] for row in rows} <= {"+", "-"}
         assert {row["note"] for row in rows} <= {"=1+1", "'=1+1"}
     write_csv(pa.table({"note": ["=1+1"]}), tmp_path / "theirs.csv")
     assert read_table(tmp_path / "theirs.csv").to_pylist() == [{"note": "'=1+1"}]  # not ours

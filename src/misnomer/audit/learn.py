@@ -25,6 +25,7 @@ from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate
 from misnomer.rows import read_like
+from misnomer.rows.columns.labels import NO_LABEL, no_label
 from misnomer.rows.columns.plain import MISSING
 from misnomer.rows.frames import arrow_columns
 from misnomer.table import Batch
@@ -145,8 +146,8 @@ def _doubtful(names: NDArray[Any]) -> list[str]:
     >>> _doubtful(np.array(["yes", "Yes ", "no"]))[0][:44]
     "the labels 'yes' and 'Yes ' differ in case o"
     """
-    words = {str(name).lower() for name in MISSING}
     texts = [name for name in names.tolist() if isinstance(name, str)]
+    words = {name.lower() for name in MISSING} - (NO_LABEL - no_label(texts))
     found = sorted(name for name in {*texts} if name.lower() in words)
     notes = [
         f"the label {name!r} is taken for a class: leave the cell empty if it means no label"

@@ -203,8 +203,9 @@ def test_an_audit_of_what_was_said(tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = audit(path, "column 1", reading={"header": False}, ignore_case=True)
-    assert "1 label is 'NA': it is taken for a missing label" in found.warnings
-    assert "1 label is '?': it is taken for a missing label" in {str(w.message) for w in caught}
+    taken = "it is taken for a missing label (if it is a class, give it another name)"
+    assert f"1 label is 'NA': {taken}" in found.warnings
+    assert f"1 label is '?': {taken}" in {str(w.message) for w in caught}
     assert found.labels == ("sick", "well")
     assert found.fitted.labeled == 41
     assert found.origin.options[-2:] == ("--no-header", "--ignore-case")

@@ -104,7 +104,9 @@ def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:
         return scan_dask(request.data, None if named else request.label, cluster)
     mapped: Any = map if cluster is None else cluster.map
     found = scan(request.data, skip_bad=request.skip_bad, mapped=mapped)
-    return with_clean_labels(found, labels, request.ignore_case)
+    return with_clean_labels(
+        found, labels, request.ignore_case, skip_bad=request.skip_bad, mapped=mapped
+    )
 
 
 def _understood(

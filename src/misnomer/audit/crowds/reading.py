@@ -22,7 +22,7 @@ from misnomer.audit.inputs import check_column
 from misnomer.audit.request import Request
 from misnomer.classifiers import labels
 from misnomer.classifiers.annotators.groups import check_several, check_stray
-from misnomer.rows.columns.labels import CleanPart
+from misnomer.rows.columns.labels import clean_parts
 from misnomer.rows.frames import arrow_columns
 from misnomer.rows.parts import Part, TablePart
 from misnomer.rows.scan import Scan
@@ -157,9 +157,7 @@ def silent(names: Sequence[str], answers: Answers) -> list[str]:
 
 def _cleaned(source: pa.Table, names: Sequence[str], ignore_case: bool) -> Part:
     """Strip the labels in these columns on the way."""
-    part: Part = TablePart(source)
-    for name in names:
-        part = CleanPart(part, name, ignore_case)
+    (part,) = clean_parts([TablePart(source)], names, ignore_case)
     return part
 
 

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from misnomer.rows.columns.plain import MISSING, unchunked
+from misnomer.rows.files.formats import Mapped
 from misnomer.rows.parts import Part
 from misnomer.rows.scan import Scan
 
 #: Words that are no class; "none" may well be one (of side effects, of symptoms).
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
 
+_OPPOSITE = {"-": "+", "?": "!", ".": "!"}  # beside its opposite, a sign is a class like it
 
-def clean_label(word: Any, ignore_case: bool = False) -> Any:
+
+def no_label(words: Iterable[Any]) -> frozenset[str]:
+    """Tell the words that are no class among these labels.
+
+    Examples
+    --------
+    >>> "-" in no_label(["yes", "-"]), "-" in no_label(["+", "-"])
+    (True, False)
+    """
+    signs = {word.strip() for word in words if isinstance(word, str)} & {*_OPPOSITE.values()}
+    return NO_LABEL - {sign for sign, other in _OPPOSITE.items() if other in signs}
+
+
+def clean_label(word: Any, ignore_case: bool = False, no_label: frozenset[str] = NO_LABEL) -> Any:
     """Strip a label; None where it says that there is none.
 
     Examples
@@ -28,7 +45,7 @@ def clean_label(word: Any, ignore_case: bool = False) -> Any:
     if not isinstance(word, str):
         return word
     word = word.strip()
-    if not word or word in NO_LABEL:
+    if not word or word in no_label:
         return None
     return word.casefold() if ignore_case else word
 
@@ -38,11 +55,14 @@ def clean_labels(words: Sequence[Any], ignore_case: bool = False) -> tuple[list[
 
     Examples
     --------
-    >>> clean_labels(["a ", "NA", None])
-    (['a', None, None], ["1 label is 'NA': it is taken for a missing label"])
+    >>> clean_labels(["a ", "NA", None])[0]
+    ['a', None, None]
+    >>> clean_labels(["+", "-", "?"])[0]
+    ['+', '-', None]
     """
     texts = Counter(word for word in words if isinstance(word, str))
-    known = {word: clean_label(word, ignore_case) for word in texts}
+    marks = no_label(texts)
+    known = {word: clean_label(word, ignore_case, marks) for word in texts}
     gone: Counter[str] = Counter()
     for word, often in texts.items():
         if known[word] is None and word.strip():
@@ -52,12 +72,14 @@ def clean_labels(words: Sequence[Any], ignore_case: bool = False) -> tuple[list[
 
 
 def _gone(word: str, often: int) -> str:
-    if often == 1:
-        return f"1 label is {word!r}: it is taken for a missing label"
-    return f"{often:,} labels are {word!r}: they are taken for missing labels"
+    said = "1 label is" if often == 1 else f"{often:,} labels are"
+    taken = "it is taken for a missing label" if often == 1 else "they are taken for missing labels"
+    return f"{said} {word!r}: {taken} (if it is a class, give it another name)"
 
 
-def clean_column(values: Any, ignore_case: bool = False) -> Any:
+def clean_column(
+    values: Any, ignore_case: bool = False, no_label: frozenset[str] = NO_LABEL
+) -> Any:
     """Strip the labels of an Arrow column; each different one is looked at once."""
     kind = values.type
     if pa.types.is_dictionary(kind):
@@ -65,7 +87,7 @@ def clean_column(values: Any, ignore_case: bool = False) -> Any:
     if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
         return values
     coded = values if pa.types.is_dictionary(values.type) else unchunked(values).dictionary_encode()
-    words = [clean_label(word, ignore_case) for word in coded.dictionary.to_pylist()]
+    words = [clean_label(word, ignore_case, no_label) for word in coded.dictionary.to_pylist()]
     return pa.array(words, pa.string()).take(coded.indices)
 
 
@@ -76,6 +98,7 @@ class CleanPart:
     part: Part
     label: str
     ignore_case: bool
+    no_label: frozenset[str] = NO_LABEL
 
     @property
     def name(self) -> str:
@@ -92,14 +115,50 @@ class CleanPart:
                 continue
             place = list(columns).index(self.label)
             cells = list(batch.columns)
-            cells[place] = clean_column(cells[place], self.ignore_case)
+            cells[place] = clean_column(cells[place], self.ignore_case, self.no_label)
             yield pa.record_batch(cells, names=list(columns))
 
 
-def with_clean_labels(found: Scan, labels: Sequence[str], ignore_case: bool = False) -> Scan:
-    """Strip the labels of a scan; numbers and dates are labels as they are."""
-    parts = found.parts
+def clean_parts(
+    parts: Sequence[Part],
+    labels: Sequence[str],
+    ignore_case: bool = False,
+    *,
+    skip_bad: bool = False,
+    mapped: Mapped = map,
+) -> tuple[Part, ...]:
+    """Strip the labels in these columns; which signs are classes, all of them are asked first."""
+    if not labels:
+        return tuple(parts)
+    signs = mapped(partial(_signs, labels=labels, skip_bad=skip_bad), parts)
+    marks = no_label(sign for some in signs for sign in some)
     for label in labels:
-        if label in found.names and pa.types.is_string(found.schema.field(label).type):
-            parts = tuple(CleanPart(part, label, ignore_case) for part in parts)
-    return replace(found, parts=parts)
+        parts = [CleanPart(part, label, ignore_case, marks) for part in parts]
+    return tuple(parts)
+
+
+def _signs(part: Part, labels: Sequence[str], skip_bad: bool) -> set[str]:
+    """List the labels of a part that make another sign a class."""
+    wanted, signs = {*_OPPOSITE.values()}, set[str]()
+    for batch in part.batches(labels, [] if skip_bad else None):
+        for cells in batch.columns:
+            words = unchunked(clean_column(cells))
+            signs |= wanted & {*pc.unique(words).to_pylist()}
+        if signs == wanted:
+            break
+    return signs
+
+
+def with_clean_labels(
+    scan: Scan,
+    labels: Sequence[str],
+    ignore_case: bool = False,
+    *,
+    skip_bad: bool = False,
+    mapped: Mapped = map,
+) -> Scan:
+    """Strip the labels of a scan; numbers and dates are labels as they are."""
+    names = [field.name for field in scan.schema if pa.types.is_string(field.type)]
+    words = [label for label in labels if label in names]
+    parts = clean_parts(scan.parts, words, ignore_case, skip_bad=skip_bad, mapped=mapped)
+    return replace(scan, parts=parts)
