@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -47,6 +48,37 @@ def test_json_lines_of_which_none_is_sound(tmp_path):
     path.write_text('{"a": \n{"a"\n')
     done = CliRunner().invoke(app, ["audit", str(path), "--label", "a", "--skip-bad"])
     assert done.exit_code == 2 and done.output.count("\n") == 1 and "no line" in done.output
+
+
+ODD = ['{"a": {"z": 1}, "y": "n"}', '{"a": "word", "y": "n"}', '{"a": 1, "b": [2], "y": "n"}']
+
+
+@pytest.mark.parametrize("odd", [*ODD, '{"a": 1, "a": 2, "y": "n"}'])
+@pytest.mark.parametrize("n", [300, 40_000])  # of one block, and of two
+@pytest.mark.parametrize("first", [False, True])
+def test_json_lines_of_another_type_are_left_out_one_by_one(tmp_path, odd, n, first):
+    text = lines(n)
+    text[0 if first else n - 5] = odd
+    text[7] = "no JSON"
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(text) + "\n")
+    found, bad = scan(path, skip_bad=True), []
+    rows = sum(len(b) for part in found.parts for b in part.batches(found.names, bad))
+    assert rows == n - 2
+    assert sum("1 line" in one for one in bad) == 2 or "2 lines of no JSON" in bad[0]
+    assert found.schema.field("a").type == pa.int64()
+
+
+def test_a_json_line_of_another_type_is_named(tmp_path):
+    text = lines(300)
+    text[40] = '{"a": "word", "b": 1, "y": "n"}'
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(text) + "\n")
+    with pytest.raises(ValueError, match="line 41: column 'a' holds a text, but a number in most"):
+        scan(path)
+    words = ["audit", str(path), "--label", "y", "--skip-bad", "--quiet"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -294,18 +294,27 @@ def _json_lines(reading: Reading) -> Found:
     """Find the types of JSON lines: every block is looked at."""
     leave, keep = reading.bad is not None, reading.keep
 
-    def look(file: str) -> tuple[pa.Schema, tuple[pa.Table, ...]]:
+    def understood(part: LinesPart) -> LinesPart:
         schemas, kept = [], []
-        for table in LinesPart(file).tables([] if leave else None):
-            schemas.append((file, table.schema))
+        for table in part.tables([] if leave else None):
+            schemas.append((part.name, table.schema))
             kept += [table] if keep else []
         if not schemas:
-            raise ValueError(f"{file}: no line of it can be read as a JSON object")
-        return unified(schemas), tuple(kept)
+            raise ValueError(f"{part.name}: no line of it can be read as a JSON object")
+        return replace(part, schema=unified(schemas), kept=tuple(kept))
 
-    found = reading.each(look)
-    schema = unified([(file, seen) for file, (seen, _) in found])
-    return schema, tuple(LinesPart(file, schema, kept) for file, (_, kept) in found)
+    def look(file: str) -> LinesPart:
+        part = LinesPart(file)
+        try:
+            return understood(part)
+        except ValueError:
+            if not leave:
+                raise
+        return understood(replace(part, types=part.usual_types()))
+
+    parts = [part for _, part in reading.each(look)]
+    schema = unified([(part.name, part.schema) for part in parts if part.schema is not None])
+    return schema, tuple(replace(part, schema=schema) for part in parts)
 
 
 def text(reading: Reading, opened_as: Callable[[str], Open] | None = None) -> Found:

@@ -7,8 +7,10 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +20,17 @@ from misnomer.rows.parts import FAULTS, complaint, conform, validated
 
 _BLOCK = 1 << 20  # bytes of text that are parsed at once
 _NULL_LINE = re.compile(rb"(?:^|[\r\n])\s*null")
+_TYPES: dict[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+}
+
+Path = tuple[str, ...]  # from a row to a value within it
+Types = Mapping[Path, str]
 
 
 def parsed_lines(block: bytes) -> pa.Table:
@@ -32,6 +45,23 @@ def parsed_lines(block: bytes) -> pa.Table:
     return validated(read_json(io.BytesIO(block)))
 
 
+def objects(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Any]]:
+    """Read lines one by one, slowly: each with its object, or None where it holds no such thing."""
+    for line in lines:
+        try:
+            row = json.loads(line, object_pairs_hook=_named_once)
+        except (ValueError, RecursionError):
+            row = None
+        yield line, row if isinstance(row, dict) else None
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an object that names a cell twice, as Arrow does."""
+    if len(row := dict(pairs)) < len(pairs):
+        raise ValueError("a cell is named twice")
+    return row
+
+
 def sound_lines(block: bytes) -> tuple[bytes, int]:
     r"""Keep the lines that are JSON objects, and count the others.
 
@@ -40,15 +70,67 @@ def sound_lines(block: bytes) -> tuple[bytes, int]:
     >>> sound_lines(b'{"a": 1}\n{"a": \n{"a": 2}\n')
     (b'{"a": 1}\n{"a": 2}\n', 1)
     """
-    kept, odd = [], 0
-    for line in block.splitlines(keepends=True):
-        try:
-            sound = isinstance(json.loads(line), dict)
-        except (ValueError, RecursionError):
-            sound = not line.strip()
-        kept += [line] if sound else []
-        odd += not sound
-    return b"".join(kept), odd
+    lines = objects(block.splitlines(keepends=True))
+    return _kept((line, row is not None or not line.strip()) for line, row in lines)
+
+
+def _kept(lines: Iterable[tuple[bytes, bool]]) -> tuple[bytes, int]:
+    """Join the lines to keep, and count the others."""
+    lines = list(lines)
+    return b"".join(line for line, keep in lines if keep), sum(not keep for _, keep in lines)
+
+
+def types_of(row: Any) -> set[tuple[Path, str]]:
+    """Name the types of the cells of a row, and of what is within them; a missing one has none.
+
+    Examples
+    --------
+    >>> sorted(types_of({"a": [1, 2.5], "b": None}))
+    [((), 'an object'), (('a',), 'a list'), (('a', '[]'), 'a number')]
+    """
+    pairs = set[tuple[Path, str]]()
+    waiting: list[tuple[Path, Any]] = [((), row)]
+    while waiting:
+        path, value = waiting.pop()
+        if value is None:
+            continue
+        pairs.add((path, _TYPES[type(value)]))
+        if isinstance(value, dict):
+            waiting += [((*path, name), one) for name, one in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*path, "[]"), one) for one in value]
+    return pairs
+
+
+def usual_types(lines: Iterable[bytes]) -> dict[Path, str]:
+    """Tell the type that each cell has in most lines; of two as frequent, the first.
+
+    Examples
+    --------
+    >>> usual_types([b'{"a": 1}', b'{"a": "word"}', b'{"a": 2}'])[("a",)]
+    'a number'
+    """
+    frequency: Counter[tuple[Path, str]] = Counter()
+    for _, row in objects(lines):
+        frequency.update(sorted(types_of(row)))
+    return dict(pair for pair, _ in reversed(frequency.most_common()))
+
+
+def usual_lines(block: bytes, types: Types) -> tuple[bytes, int]:
+    r"""Keep the lines whose cells are of these types, and count the others.
+
+    Examples
+    --------
+    >>> usual_lines(b'{"a": 1}\n{"a": {"z": 1}}\n', {(): "an object", ("a",): "a number"})
+    (b'{"a": 1}\n', 1)
+    """
+    lines = objects(block.splitlines(keepends=True))
+    return _kept((line, unusual(row, types) is None) for line, row in lines)
+
+
+def unusual(row: Any, types: Types) -> tuple[Path, str] | None:
+    """Find a value of another type than most."""
+    return next((pair for pair in sorted(types_of(row)) if types.get(pair[0]) != pair[1]), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +140,7 @@ class LinesPart:
     name: str
     schema: pa.Schema | None = None
     kept: tuple[pa.Table, ...] = ()
+    types: Types | None = None  # where lines differ in them: those that are kept
 
     def lines(self, rows: int) -> list[int]:
         """List the lines that hold something."""
@@ -65,36 +148,63 @@ class LinesPart:
             return [number for number, line in enumerate(stream, start=1) if line.strip()]
 
     def tables(self, bad: list[str] | None = None) -> Iterator[pa.Table]:
-        """Parse block after block; lines that are no JSON objects can be left out."""
+        """Parse block after block; lines that are at fault can be left out."""
         try:
             for block in self._blocks():
-                try:
-                    yield parsed_lines(block)
-                except FAULTS:
-                    if bad is None:
-                        raise
-                    sound, odd = sound_lines(block)
-                    bad.append(f"{self.name}: {odd:,} {'line' if odd == 1 else 'lines'} of no JSON")
-                    if sound:
-                        yield parsed_lines(sound)
+                table = self._parsed(block, bad)
+                if table is not None:
+                    yield table
         except FAULTS as error:
             if bad is None:
                 raise ValueError(self._fault(error)) from None
             bad.append(complaint(self.name, error, "the rest of the file"))
 
-    def _fault(self, error: BaseException) -> str:
-        """Say which line is the first that is no JSON object, if one is."""
+    def _parsed(self, block: bytes, bad: list[str] | None) -> pa.Table | None:
+        """Parse a block, without the lines at fault where those may be left out."""
+        if self.types is None or bad is None:
+            try:
+                return parsed_lines(block)
+            except FAULTS:
+                if bad is None:
+                    raise
+        sound, odd = sound_lines(block)
+        self._leave_out(odd, "of no JSON", bad)
+        if self.types is not None:
+            sound, odd = usual_lines(sound, self.types)
+            self._leave_out(odd, "with a cell of another type than in most lines", bad)
         try:
+            return parsed_lines(sound) if sound.strip() else None
+        except FAULTS as error:
+            if self.types is None:  # lines of several types, most likely
+                raise ValueError(complaint(self.name, error)) from None
+            raise
+
+    def _leave_out(self, odd: int, what: str, bad: list[str]) -> None:
+        if odd:
+            bad.append(f"{self.name}: {odd:,} {'line' if odd == 1 else 'lines'} {what}")
+
+    def _fault(self, error: BaseException) -> str:
+        """Say which line is the first that is no JSON object, or has a cell of another type."""
+        mend = "mend it, or leave it out (--skip-bad)"
+        try:
+            types = self.usual_types()
             with open_text(self.name) as stream:
-                for number, line in enumerate(bounded_lines(stream, self.name), start=1):
-                    if line.strip() and not sound_lines(line)[0]:
-                        return (
-                            f"{self.name}: line {number} is no JSON object: mend it, or leave it "
-                            "out (--skip-bad)"
-                        )
+                lines = objects(bounded_lines(stream, self.name))
+                for number, (line, row) in enumerate(lines, start=1):
+                    where = f"{self.name}: line {number}"
+                    if line.strip() and row is None:
+                        return f"{where} is no JSON object: {mend}"
+                    if odd := unusual(row, types):
+                        usual = f"{odd[1]}, but {types[odd[0]]} in most lines"
+                        return f"{where}: column {odd[0][0]!r} holds {usual}: {mend}"
         except (*FAULTS, ValueError):
             pass
         return complaint(self.name, error)
+
+    def usual_types(self) -> dict[Path, str]:
+        """Look at every line: the type that each cell has in most of them."""
+        with open_text(self.name) as stream:
+            return usual_types(bounded_lines(stream, self.name))
 
     def _blocks(self) -> Iterator[bytes]:
         """Read blocks of bytes, each up to the end of a line."""
