@@ -162,6 +162,16 @@ def test_a_lone_carriage_return(tmp_path, end, text):
         done = CliRunner().invoke(app, ["audit", str(path), "--label", "y", *words])
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         assert done.exit_code in (0, 2)
+        assert "universal-newline" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "line"), [("a\tb\rc\ty\n1\t2\tn\n", 1), ("#\na\ty\n3\r4\tn\n5\n", 3)]
+)
+def test_the_line_of_a_lone_carriage_return_is_named(tmp_path, text, line):
+    (tmp_path / "a.tsv").write_bytes(text.encode())
+    with pytest.raises(ValueError, match=f"line {line} has a line break of old Macs"):
+        read_table(tmp_path / "a.tsv")
 
 
 @pytest.mark.parametrize("said", ["[]", "null", "3", "{", "\x00", '{"mark": []}'])

@@ -82,7 +82,12 @@ class Delimited:
                     "encoding it has (--encoding cp1252 for most old files)"
                 ) from None
             except csv.Error as error:
-                where = f"{self.name}: line {skip + reader.line_num + 1}"
+                where = f"{self.name}: line {skip + reader.line_num}"
+                if "new-line" in str(error):
+                    raise ValueError(
+                        f"{where} has a line break of old Macs (a carriage return) in a cell: take "
+                        "it out, or put the cell in quotation marks"
+                    ) from None
                 raise ValueError(f"{where} cannot be read ({error})") from None
 
     def header(self) -> list[str]:
