@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from misnomer import NoisyLabelNB
 from misnomer.cli import app
 from misnomer.engines.journal import Journal
 from misnomer.review.exchange import read_answers
+from misnomer.rows.files.paths import LONGEST, in_memory
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan
 
@@ -149,6 +151,25 @@ def test_a_row_longer_than_a_block(tmp_path):
         found = scan(path, skip_bad=skip)
         seen = [row for batch in found.batches(found.names, []) for row in batch.to_pylist()]
         assert [len(row["said"]) for row in seen] == [len(text) for text in said]
+
+
+class Bomb(io.RawIOBase):
+    """A header, and a line of 300 MB that is made as it is read."""
+
+    def __init__(self):
+        self.bytes_read = 0
+
+    def read(self, size):
+        block = b"x" * min(size, 300_000_000 - self.bytes_read)
+        self.bytes_read += len(block)
+        return block if self.bytes_read > size else b"a,y\n" + block[4:]
+
+
+def test_an_endless_line_is_refused_before_it_is_unpacked():
+    bomb = Bomb()
+    with pytest.raises(ValueError, match=r"b\.csv: a line is longer than 64 MB"):
+        in_memory(lambda: bomb, "b.csv")
+    assert bomb.bytes_read < LONGEST + (1 << 25)
 
 
 @pytest.mark.parametrize("end", ["csv", "tsv"])

@@ -172,7 +172,7 @@ def in_memory(opened: Open, name: str) -> Open:
     with opened() as stream:
         if isinstance(open_native(opened), pa.NativeFile):
             return opened
-        return partial(io.BytesIO, read_whole(stream, name))
+        return partial(io.BytesIO, read_whole(stream, name, LONGEST))
 
 
 class _Raw(io.RawIOBase):
@@ -220,9 +220,12 @@ def unpacked_size(path: str | Path, most: int) -> int:
     return size
 
 
-def read_whole(stream: BinaryIO, name: str) -> bytes:
-    """Read all of a stream, unless that would fill the memory."""
-    blocks, most = [], free_memory() // 2
+def read_whole(stream: BinaryIO, name: str, longest_line: int | None = None) -> bytes:
+    """Read all of a stream, unless that would fill the memory or a line of it is no row.
+
+    A few bytes of gzip stand for a line of gigabytes: it is refused before it is unpacked.
+    """
+    blocks, most, line = [], free_memory() // 2, 0
     while block := stream.read(1 << 24):
         blocks.append(block)
         most -= len(block)
@@ -231,14 +234,20 @@ def read_whole(stream: BinaryIO, name: str) -> bytes:
                 f"{name}: the file unpacks to more than fits in memory: audit it with --memory, or "
                 "a part of it"
             )
+        end = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
+        line = len(block) - end + (0 if end else line)
+        if longest_line is not None and line > longest_line:
+            raise _too_long(name)
     return b"".join(blocks)
+
+
+def _too_long(name: str) -> ValueError:
+    return ValueError(f"{name}: a line is longer than {LONGEST >> 20} MB: this is no table of rows")
 
 
 def bounded_lines(stream: Any, name: str) -> Iterator[bytes]:
     """Yield the lines of a stream; refuse one that no table has."""
     while line := stream.readline(LONGEST + 1):
         if len(line) > LONGEST:
-            raise ValueError(
-                f"{name}: a line is longer than {LONGEST >> 20} MB: this is no table of rows"
-            )
+            raise _too_long(name)
         yield line
