@@ -146,6 +146,9 @@ def _family(kind: str, columns: list[Column]) -> Family:
     return Count(sum(column.width for column in columns))
 
 
+OWN_CLASS = -2  # in ``Batch.said``: a trusted row was given the label of its class
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some rows, in compact form: a block per group of the schema.
@@ -201,7 +204,7 @@ class Batch:
         known = np.where(self.given > n_labels, self.given - n_labels - 1, -1).astype(np.intp)
         label = np.where(self.given < n_labels, self.given, known).astype(np.intp)
         if self.said is not None:
-            label = np.where(known >= 0, self.said, label)
+            label = np.where((known >= 0) & (self.said != OWN_CLASS), self.said, label)
         return label, known
 
     @property
@@ -217,6 +220,50 @@ class Batch:
         return replace(self, given=given)
 
 
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows that a person was asked about, by their numbers among all.
+
+    Attributes
+    ----------
+    row : (m,) array of int
+        Their numbers, rising.
+    true : (m,) array of int
+        The class that was said; -1 where nobody could say, or has said yet.
+    design : (m,) array
+        Design weights, see `Batch`.
+    """
+
+    row: NDArray[np.int64]
+    true: NDArray[np.int32]
+    design: Array
+
+    @property
+    def sampled(self) -> NDArray[np.int64]:
+        """The numbers of the rows that were drawn by chance and are known by now."""
+        return self.row[(self.true >= 0) & (self.design > 0)]
+
+    def told(self, batch: Batch, n_labels: int) -> Batch:
+        """Put what is known of its rows into a batch, which knows the number of its first one.
+
+        Examples
+        --------
+        >>> known = CheckedRows(np.array([4]), np.array([1], np.int32), np.array([9.0]))
+        >>> rows = known.told(Batch((), np.zeros(2, np.int32), start=3), n_labels=2)
+        >>> rows.given.tolist(), rows.said.tolist(), rows.design.tolist()
+        ([0, 4], [0, 0], [0.0, 9.0])
+        """
+        first, last = np.searchsorted(self.row, (batch.start, batch.start + len(batch)))
+        some = first + np.flatnonzero(self.true[first:last] >= 0)
+        if not len(some):
+            return batch
+        at = self.row[some] - batch.start
+        said = batch.labels(n_labels)[0].astype(np.int32)
+        given, design = batch.given.copy(), np.zeros(len(batch))
+        given[at], design[at] = n_labels + 1 + self.true[some], self.design[some]
+        return replace(batch, given=given, said=said, design=design)
+
+
 def joined_groups(batches: Sequence[Batch]) -> Labels | None:
     """Put the groups of batches one under another; rows of a batch without any have none.
 
@@ -230,6 +277,27 @@ def joined_groups(batches: Sequence[Batch]) -> Labels | None:
         return None
     none = [np.full(len(b), -1, np.int32) if b.group is None else b.group for b in batches]
     return np.concatenate(none)
+
+
+def joined_checks(batches: Sequence[Batch]) -> dict[str, Any]:
+    """Put ``said`` and ``design`` of batches one under another; None where no batch has any.
+
+    Examples
+    --------
+    >>> one = Batch((), np.array([4], np.int32), said=np.array([0], np.int32))
+    >>> joined_checks([one, Batch((), np.array([3], np.int32))])["said"].tolist()
+    [0, -2]
+    """
+    fills = {"said": np.int32(OWN_CLASS), "design": np.float64(0.0)}
+    out: dict[str, Any] = dict.fromkeys(fills)
+    for name, fill in fills.items():
+        own = [getattr(batch, name) for batch in batches]
+        if any(one is not None for one in own):
+            pairs = zip(own, batches, strict=True)
+            out[name] = np.concatenate(
+                [np.full(len(batch), fill) if one is None else one for one, batch in pairs]
+            )
+    return out
 
 
 def numbered(batches: Iterable[Batch], start: int = 0) -> Iterator[Batch]:

@@ -25,7 +25,8 @@ def in_parts(batch, rows):
 def test_what_goes_in_comes_out(name, memory):
     model = random_model(name)
     batch, _ = model.draw(90, np.random.default_rng(0))
-    batch = replace(batch, weight=np.linspace(0.5, 2.0, 90))
+    said, design = np.arange(90, dtype=np.int32) % 3, np.linspace(0.0, 9.0, 90)
+    batch = replace(batch, weight=np.linspace(0.5, 2.0, 90), said=said, design=design)
     stream = Stream(in_parts(batch, 20), memory=memory)
     assert stream.rows == 90
     assert len(stream) == 5
@@ -33,7 +34,8 @@ def test_what_goes_in_comes_out(name, memory):
     for _ in range(2):
         for got, want in zip(stream, in_parts(batch, 20), strict=True):
             np.testing.assert_array_equal(got.given, want.given)
-            np.testing.assert_array_equal(got.weight, want.weight)
+            for part in ("weight", "said", "design"):
+                np.testing.assert_array_equal(getattr(got, part), getattr(want, part))
             np.testing.assert_array_equal(model.log_joint(got), model.log_joint(want))
     np.testing.assert_array_equal(stream[-1].given, batch.given[80:])
     assert [len(part) for part in stream[1:3]] == [20, 20]

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import special
 
 from misnomer.checks import betting, design
 from misnomer.checks.recalibrate import recalibrated
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import (
     Table,
+    asked_rows,
     design_weights,
     read_answers,
     read_sheet,
     sheet_columns,
 )
 from misnomer.estimate import Estimate
+from misnomer.table import CheckedRows
 from misnomer.verdict import Checked, Sensitivity, Verdict, conclude
 
 if TYPE_CHECKING:
@@ -34,13 +37,10 @@ _SUSPECTS = 5
 
 
 def table_of(audit: Audit) -> Table:
-    """Take what checks are about from an audit whose rows are all at hand."""
-    if len(audit.given) < audit.fitted.rows:
-        raise ValueError(
-            "this audit keeps a sample of its rows only: save it, and draw from its folder with "
-            "misnomer check"
-        )
-    return Table(audit.label, tuple(audit.labels), tuple(audit.classes), audit.given)
+    """Take what checks are about from an audit; of many rows, those that it keeps."""
+    kept = None if audit.all_rows is None else audit.all_rows.places
+    labels, classes = tuple(audit.labels), tuple(audit.classes)
+    return Table(audit.label, labels, classes, audit.given, kept, audit.fitted.labeled)
 
 
 def drawn_columns(
@@ -66,6 +66,11 @@ def drawn_columns(
 
 def draw_checks(audit: Audit, rows: int, *, before: Any = None, random_state: Any = None) -> Any:
     """Draw rows of an audit, as a frame of its kind; see `Audit.draw_checks`."""
+    if len(audit.given) < audit.fitted.rows:
+        raise ValueError(
+            "this audit keeps a sample of its rows only: save it, and draw from its folder with "
+            "misnomer check"
+        )
     earlier = None if before is None else columns_of(before)
     columns = drawn_columns(
         table_of(audit), audit.error_probability, rows, before=earlier, random_state=random_state
@@ -95,18 +100,32 @@ def columns_of(checked: Any) -> dict[str, list[Any]]:
     return {name: column.to_pylist() for name, column in zip(names, columns, strict=True)}
 
 
+def checked_rows(checked: Any, classes: NDArray[Any]) -> CheckedRows:
+    """Number the rows that were asked about and their classes, whoever reads them by batches."""
+    columns, place = columns_of(checked), {_folded(name): k for k, name in enumerate(classes)}
+    answers = read_answers(columns)
+    row = np.unique(np.array([*asked_rows(columns), *answers], np.int64))
+    true = [place.get(_folded(answers.get(one)), -1) for one in row.tolist()]
+    weights = design_weights(columns, int(row.max(initial=-1)) + 1)
+    return CheckedRows(row, np.array(true, np.int32), weights[row])
+
+
 def known_labels(checked: Any, y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
     """Line the answers up with the rows: true labels, None where unknown, and design weights.
 
     The design weight of a row is one over its intensity where it was drawn, zero where it was not.
     An answer that no label spells so is left out: no learner could know such a class.
     """
-    names = {str(name).strip().casefold(): name for name in y.tolist() if name is not None}
+    names = {_folded(name): name for name in y.tolist() if name is not None}
     out, columns = np.full(len(y), None, object), columns_of(checked)
     for row, answer in read_answers(columns).items():
         if 0 <= row < len(y):
-            out[row] = names.get(str(answer).strip().casefold())
+            out[row] = names.get(_folded(answer))
     return out, design_weights(columns, len(y))
+
+
+def _folded(name: Any) -> str:
+    return str(name).strip().casefold()
 
 
 def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit:
@@ -118,9 +137,9 @@ def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit
     checks = Checks(answers, table, columns).assisted_by(doubt)
     rate = checks.error_rate if checks.sample is not None else audit.error_rate
     wrong = _doubts(audit, checks, rate.value, doubt)
-    labeled = int((audit.given >= 0).sum())
-    count = float(np.nansum(wrong))
-    value = count / labeled
+    labeled = int(audit.fitted.labeled)
+    value = float(np.nansum(wrong)) / int((audit.given >= 0).sum())
+    count = value * labeled
     rate = Estimate(value, min(rate.low, value), max(rate.high, value), rate.confidence)
     return replace(
         audit,
@@ -143,9 +162,20 @@ def unknowing(audit: Audit, rows: list[int]) -> Array:
     if model is None or audit.batch is None or not len(at):
         return out
     given = audit.given[at]
+    if audit.annotators is not None:
+        share = np.stack([_by_answers(audit, row) for row in at.tolist()])
+        out[at] = doubt(share, given, audit.labels, audit.classes)
+        return out
     told = replace(audit.batch.take(at), given=given.astype(np.int32), said=None)
     out[at] = doubt(model.posterior(told), given, audit.labels, audit.classes)
     return out
+
+
+def _by_answers(audit: Audit, row: int) -> Array:
+    """P(true class) of a row by its annotators and its columns, (K,), as if nobody had checked."""
+    assert audit.sources is not None
+    evidence = audit.classifier.model_.evidence(audit.batch.take(slice(row, row + 1)))[0]
+    return np.asarray(special.softmax(audit.sources.weighed(evidence, row).total))
 
 
 def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array) -> Array:

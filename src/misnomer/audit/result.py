@@ -76,11 +76,14 @@ class AllRows:
     read : callable or None
         Reads and judges the rows again, table after table, with their own columns behind; None
         where they are no file.
+    places : (n,) array of int
+        The numbers of the rows that are kept, rising: a sample, and those that were checked.
     """
 
     flagged: int
     worst: Any
     read: Callable[[], Iterator[pa.Table]] | None
+    places: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,17 +50,36 @@ class Table:
         The given labels and the true classes.
     given : (N,) array of int
         The place of each row's label in ``labels``; -1 where there is none.
+    kept : (N,) array of int, optional
+        The numbers of these rows, rising, where they are some of all; a sample's positions are then
+        those in ``given``.
+    labeled : int, optional
+        How many of all rows have a label; by default as many of these.
     """
 
     label: str
     labels: tuple[Any, ...]
     classes: tuple[Any, ...]
     given: Codes
+    kept: Codes | None = None
+    labeled: int | None = None
 
     def code(self, row: int) -> str:
         """Stand for a row and its label, so that another file or column is noticed."""
         name = self.labels[self.given[row]] if self.given[row] >= 0 else None
-        return "c" + blake2b(f"{self.label}|{row}|{name}".encode(), digest_size=4).hexdigest()
+        number = row if self.kept is None else int(self.kept[row])
+        return "c" + blake2b(f"{self.label}|{number}|{name}".encode(), digest_size=4).hexdigest()
+
+    def placed(self, columns: Columns) -> Columns:
+        """Put the positions in ``given`` in the place of row numbers, where they differ."""
+        if self.kept is None:
+            return columns
+        place = {number: at for at, number in enumerate(self.kept.tolist())}
+        rows = [_position(row) for row in columns["row"]]
+        for row in rows:
+            if row not in place:
+                raise ValueError(f"row {row} is answered, but the table has no such row")
+        return {**columns, "row": [place[row] for row in rows]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +165,11 @@ def read_answers(columns: Columns) -> dict[int, Any]:
     return out
 
 
+def asked_rows(columns: Columns) -> list[int]:
+    """List the rows that a sheet is about, answered or not."""
+    return [_position(row) for row in columns["row"]]
+
+
 def design_weights(columns: Columns, total: int) -> Array:
     """One over the intensity by which each of so many rows was drawn; zero for all others.
 
@@ -173,6 +197,8 @@ def read_sheet(columns: Columns, table: Table) -> Answers:
     table : Table
         What the rows are about.
     """
+    read_answers(columns)
+    columns = table.placed(columns)
     said = read_answers(columns)
     if not said:
         raise ValueError("no row is answered yet: write the true class into the column true_label")
@@ -247,10 +273,14 @@ def _sample(columns: Columns, table: Table, known: Mapping[int, int]) -> Sample 
         intensity=numbers("intensity"),
         inclusion=numbers("inclusion"),
         stratum=stratum,
-        population=_population(stratum, numbers, int((table.given >= 0).sum())),
+        population=_population(stratum, numbers, _labeled(table)),
         true=true,
         given=_homes(table)[table.given[row]],
     )
+
+
+def _labeled(table: Table) -> int:
+    return int((table.given >= 0).sum()) if table.labeled is None else int(table.labeled)
 
 
 def _check_origin(columns: Columns, table: Table, order: list[int], row: Codes) -> None:

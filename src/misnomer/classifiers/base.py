@@ -129,7 +129,10 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if side is not None:
             batch = inputs.with_side_inputs(batch, side, naming)
         groups = 0 if batch.group is None else int(batch.group.max(initial=-1)) + 1
-        return self._posed(schema, [batch], fold, naming), naming, groups
+        task = self._posed(schema, [batch], fold, naming)
+        if batch.design is not None:
+            task = replace(task, checked=np.flatnonzero(batch.design > 0))
+        return task, naming, groups
 
     def _posed(
         self, schema: Schema, batches: Sequence[Batch], fold: Fold[Any], naming: inputs.Naming

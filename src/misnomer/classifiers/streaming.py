@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
 from misnomer.rows.scan import Scan, scan
-from misnomer.table import Batch, Fold
+from misnomer.table import Batch, Fold, numbered
 
 MEMORY = 1 << 30  # bytes of compact rows that stay in memory, unless told otherwise
 
@@ -28,6 +29,8 @@ def fit_rows(
 ) -> NoisyLabelEstimator:
     """Find the model of compact rows, wherever they are; the solver is the same."""
     task = classifier._posed(terms.schema, batches, fold, terms.naming)
+    if terms.checked is not None:
+        task = replace(task, checked=terms.checked.sampled)
     with kernels.using(threads=classifier._threads()):
         solver = classifier._solver(len(terms.groups))
         classifier._keep(solve(solver, task), terms.naming)
@@ -87,5 +90,6 @@ def fit_stream(
 
 def compact(found: Scan, terms: Terms) -> Iterator[Batch]:
     """Put all rows into compact form, while the next ones are read."""
-    for rows in found.batches(terms.columns, [] if terms.skip_bad else None):
-        yield terms.batch(rows)
+    read = found.batches(terms.columns, [] if terms.skip_bad else None)
+    for batch in numbered(map(terms.batch, read)):
+        yield terms.told(batch)

@@ -20,7 +20,7 @@ from misnomer.rows.columns.plain import plain
 from misnomer.rows.parts import Part
 from misnomer.rows.read import _kinds, read_like
 from misnomer.rows.scan import Scan
-from misnomer.table import Batch, Column, Schema
+from misnomer.table import Batch, CheckedRows, Column, Schema
 
 _YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0", "0.0")
 
@@ -51,6 +51,8 @@ class Terms:
         The column of the groups that may err each in their own way.
     groups : tuple
         Their names, sorted.
+    checked : CheckedRows or None
+        Rows that a person was asked about.
     """
 
     schema: Schema
@@ -63,6 +65,7 @@ class Terms:
     numbering: tuple[str, ...] = ()
     group: str | None = None
     groups: tuple[Any, ...] = ()
+    checked: CheckedRows | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -85,6 +88,10 @@ class Terms:
             sure = yes_or_no(table.column(self.trusted), self.trusted)
             given = self._sure(given, sure)
         return Batch(blocks, given, group=group)
+
+    def told(self, batch: Batch) -> Batch:
+        """Put what a person has said of its rows into a batch that knows their numbers."""
+        return batch if self.checked is None else self.checked.told(batch, len(self.naming.labels))
 
     def _given(self, values: Any) -> NDArray[np.int32]:
         known = Column(self.label, "categorical", tuple(self.naming.labels.tolist()))

@@ -52,7 +52,7 @@ def run(request: Request, out: Path | None, *, quiet: bool, as_json: bool, force
 
 def _with_own_checks(request: Request, out: Path | None) -> Request:
     """Take the checks that the folder holds already, where none are named."""
-    if request.checked is not None or out is None or request.by_batches:
+    if request.checked is not None or out is None:
         return request
     from misnomer.audit.files.checks import CheckFolder
 

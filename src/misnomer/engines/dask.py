@@ -105,15 +105,23 @@ class Cluster:
         for future in waiting:
             yield future.result()
 
-    def keep(self, load: Callable[[Any], Iterable[Batch]], items: Sequence[Any]) -> Kept:
-        """Let the workers load the batches of every item, and keep them."""
+    def keep(
+        self,
+        load: Callable[[Any], Iterable[Batch]],
+        items: Sequence[Any],
+        told: Callable[[Batch], Batch] | None = None,
+    ) -> Kept:
+        """Let the workers load the batches of every item, and keep them.
+
+        ``told`` adds what is known of rows by their numbers.
+        """
         loaded = self._each(_Loaded(load), items)
         rows: list[int] = self.client.gather(self._each(_rows, loaded))
         size = min(max(len(loaded) // _TASKS, 1), _FAN)  # of many parts, several to a task
         if size > 1:
             groups = [loaded[i : i + size] for i in range(0, len(loaded), size)]
             loaded = self.client.map(_added, groups, pure=False)
-        return Kept(self, loaded, rows)
+        return Kept(self, loaded, rows, told)
 
     def fold(self, step: Step, batches: Sequence[Batch], *aligned: NDArray[Any]) -> Any:
         """Compute ``step(b1) + step(b2) + ...`` where the batches are.
@@ -177,12 +185,19 @@ def _current() -> Client | None:
 class Kept(Sequence[Batch]):
     """Batches on the workers, part by part; one that is asked for is fetched."""
 
-    def __init__(self, cluster: Cluster, futures: list[Future], rows_of_parts: list[int]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        futures: list[Future],
+        rows_of_parts: list[int],
+        told: Callable[[Batch], Batch] | None = None,
+    ) -> None:
         self.cluster, self.rows_of_parts = cluster, rows_of_parts
         sizes = cluster._each(_sizes, futures)
         self._sizes: list[list[int]] = cluster.client.gather(sizes)
         first = np.cumsum([0, *map(sum, self._sizes)])[:-1].tolist()
-        self.futures = list(cluster.client.map(_numbered, futures, first, pure=False))
+        sent = cluster._sent(told or _as_it_is)
+        self.futures = list(cluster.client.map(_numbered, futures, first, told=sent, pure=False))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Elsewhere, ()
@@ -297,8 +312,12 @@ def _rows(batches: list[Batch]) -> int:
     return sum(map(len, batches))
 
 
-def _numbered(batches: list[Batch], start: int) -> list[Batch]:
-    return list(numbered(batches, start))
+def _numbered(batches: list[Batch], start: int, told: Callable[[Batch], Batch]) -> list[Batch]:
+    return [told(batch) for batch in numbered(batches, start)]
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
 
 
 def _sizes(batches: list[Batch]) -> list[int]:

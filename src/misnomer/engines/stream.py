@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
-from misnomer.table import Batch, joined_groups, numbered
+from misnomer.table import Batch, joined_checks, joined_groups, numbered
 
 _AHEAD = 2  # batches read before they are needed
 
@@ -139,6 +139,9 @@ class Stream(Sequence[Batch]):
         return place.build(arrays)
 
 
+_BESIDE = ("weight", "group", "said", "design")  # what a batch may hold beside its blocks
+
+
 def size(batch: Batch) -> int:
     """Bytes of a batch in its compact form."""
     return sum(array.nbytes for array in _taken_apart(batch)[0])
@@ -156,11 +159,13 @@ def joined(batches: Sequence[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     blocks = tuple(_stacked(same) for same in zip(*(b.blocks for b in batches), strict=True))
-    given, group = np.concatenate([batch.given for batch in batches]), joined_groups(batches)
-    if all(batch.weight is None for batch in batches):
-        return Batch(blocks, given, group=group)
-    weights = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
-    return Batch(blocks, given, np.concatenate(weights), group=group)
+    given = np.concatenate([batch.given for batch in batches])
+    weight = None
+    if any(batch.weight is not None for batch in batches):
+        weights = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
+        weight = np.concatenate(weights)
+    beside = {"group": joined_groups(batches), **joined_checks(batches)}
+    return Batch(blocks, given, weight, **beside)
 
 
 def _stacked(blocks: Sequence[Any]) -> Block:
@@ -181,11 +186,9 @@ def _stacked(blocks: Sequence[Any]) -> Block:
 def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
     """Split a batch into its arrays, and say how to put them together again."""
     arrays: list[Any] = [batch.given]
-    weighted, grouped, start = batch.weight is not None, batch.group is not None, batch.start
-    if weighted:
-        arrays.append(batch.weight)
-    if grouped:
-        arrays.append(batch.group)
+    names = [name for name in _BESIDE if getattr(batch, name) is not None]
+    arrays += [getattr(batch, name) for name in names]
+    start = batch.start
     makers: list[tuple[int, Callable[[list[Any]], Block]]] = []
     for block in batch.blocks:
         parts, make = _parts(block)
@@ -193,14 +196,13 @@ def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]
         makers.append((len(parts), make))
 
     def build(found: list[Any]) -> Batch:
-        given, rest = found[0], found[1:]
-        weight = rest.pop(0) if weighted else None
-        group = rest.pop(0) if grouped else None
+        beside = dict(zip(names, found[1:], strict=False))
+        rest = found[1 + len(names) :]
         blocks = []
         for count, make in makers:
             blocks.append(make(rest[:count]))
             rest = rest[count:]
-        return Batch(tuple(blocks), given, weight, start, group)
+        return Batch(tuple(blocks), found[0], start=start, **beside)
 
     return arrays, build
 

@@ -99,6 +99,8 @@ class Names(Sequence[str]):
 def sample(task: Task) -> tuple[Task, Places]:
     """Draw the rows that explain the labels, and drop the words that no two of them have.
 
+    Rows that were drawn and checked are always among them.
+
     Returns
     -------
     task : Task
@@ -106,7 +108,10 @@ def sample(task: Task) -> tuple[Task, Places]:
     back : (S,) array of int
         The place of each of its statistics among all.
     """
-    batch = taken(task.batches, drawn(task.extent[0], SAMPLE_ROWS, task.seed))
+    some = drawn(task.extent[0], SAMPLE_ROWS, task.seed)
+    if task.checked is not None:
+        some = np.union1d(some, task.checked).astype(np.intp)
+    batch = taken(task.batches, some)
     blocks, back, columns = list(batch.blocks), [], list(task.schema.columns)
     for at, group in enumerate(task.schema.groups):
         every = np.arange(group.span.start, group.span.stop)

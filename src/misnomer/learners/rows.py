@@ -21,7 +21,7 @@ from scipy import sparse
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 from misnomer.kernels.reference import statistic
 from misnomer.smoothing import Smoothing
-from misnomer.table import Batch, Schema, joined_groups
+from misnomer.table import Batch, Schema, joined_checks, joined_groups
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -364,20 +364,11 @@ def joined(batches: Sequence[Batch]) -> Batch:
         ones = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
         weight = np.concatenate(ones)
     stacked = tuple(_stacked(list(blocks)) for blocks in columns)
-    said = None
-    if any(batch.said is not None for batch in batches):
-        none = [np.full(len(b), -1, np.int32) if b.said is None else b.said for b in batches]
-        said = np.concatenate(none)
     brought = None
     if all(batch.brought is not None for batch in batches):
         brought = np.concatenate([b.brought for b in batches if b.brought is not None])
-    design = None
-    if any(batch.design is not None for batch in batches):
-        design = np.concatenate(
-            [np.zeros(len(b)) if b.design is None else b.design for b in batches]
-        )
-    group = joined_groups(batches)
-    return Batch(stacked, given, weight, group=group, said=said, brought=brought, design=design)
+    beside = {"group": joined_groups(batches), "brought": brought, **joined_checks(batches)}
+    return Batch(stacked, given, weight, **beside)
 
 
 def _stacked(blocks: list[Any]) -> Any:

@@ -38,6 +38,8 @@ class Task:
         When to stop, how many starts to try, and the seed of what is random.
     progress : callable, optional
         Called as ``progress(pass, objective)``.
+    checked : array of int, optional
+        Numbers of rows that were drawn by chance and checked: every sample of the rows holds them.
     """
 
     schema: Schema
@@ -50,6 +52,7 @@ class Task:
     n_init: int = 1
     seed: int = 0
     progress: Progress | None = None
+    checked: NDArray[np.int64] | None = None
 
     @cached_property
     def extent(self) -> tuple[int, int]:

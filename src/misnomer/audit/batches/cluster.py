@@ -87,6 +87,7 @@ def judged_frame(
     """Judge the rows of one partition that begins at a row number; its index stays."""
     rows = conform(table_of(frame), schema, schema.names)
     batch = replace(terms.batch(rows.select(terms.columns)), start=start)
-    found = answers(classifier, batch, None if judge is None else judge.posterior(batch))
+    share = None if judge is None else judge.posterior(terms.told(batch))
+    found = answers(classifier, batch, share)
     out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
     return out.set_axis(frame.index, axis=0)

@@ -20,7 +20,7 @@ from misnomer.classifiers.terms import Terms
 from misnomer.engines.stream import joined
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
-from misnomer.table import Batch
+from misnomer.table import Batch, CheckedRows
 
 Array = NDArray[np.float64]
 
@@ -96,27 +96,35 @@ def renamed(names: list[str]) -> list[str]:
 
 
 class Collector:
-    """Adds up what batches say, and keeps a sample and the worst of their rows.
+    """Adds up what batches say, and keeps a sample, the checked and the worst of their rows.
 
     ``start`` is the place of its first row among all ``n``; collectors of consecutive rows add.
     """
 
     def __init__(
-        self, classifier: NoisyLabelEstimator, n: int, start: int = 0, groups: int = 0
+        self,
+        classifier: NoisyLabelEstimator,
+        n: int,
+        start: int = 0,
+        groups: int = 0,
+        checked: CheckedRows | None = None,
     ) -> None:
-        self.classifier, self.n, self.start = classifier, n, start
+        self.classifier, self.n, self.start, self.checked = classifier, n, start, checked
         self.by_group = np.zeros((2, groups))  # wrong labels, and labels
         self.count = self.certainty = 0.0
         self.labeled = self.trusted = self.flagged = 0
         columns = max(len(classifier.model_.schema.columns), 1)
         self.sample = _chosen(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
+        if checked is not None:
+            self.sample = np.union1d(self.sample, checked.row[checked.row < n])
         self.drawn = _chosen(n, BOOTSTRAP, 0)
         self.kept: list[tuple[Batch, Answers, pa.Table]] = []
         self.bootstrap: list[Batch] = []
         self.worst: list[pa.Table] = []
 
     def __add__(self, other: Collector) -> Collector:
-        total = Collector(self.classifier, self.n, other.start, self.by_group.shape[1])
+        groups = self.by_group.shape[1]
+        total = Collector(self.classifier, self.n, other.start, groups, self.checked)
         for name in ("count", "certainty", "labeled", "trusted", "flagged", "by_group"):
             setattr(total, name, getattr(self, name) + getattr(other, name))
         for name in ("kept", "bootstrap", "worst"):
@@ -217,10 +225,14 @@ def judged_here(
     found: Scan, terms: Terms, classifier: NoisyLabelEstimator, rows_to: RowsTo | None
 ) -> Collector:
     """Read and judge every row; whoever asked for the rows gets them table by table."""
-    collector = Collector(classifier, terms.rows, groups=len(terms.groups))
+    collector = _collector(classifier, terms)
     tables = read_again(found, terms, classifier, collector)
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
     return collector
+
+
+def _collector(classifier: NoisyLabelEstimator, terms: Terms) -> Collector:
+    return Collector(classifier, terms.rows, groups=len(terms.groups), checked=terms.checked)
 
 
 def read_again(
@@ -228,7 +240,7 @@ def read_again(
 ) -> Iterator[pa.Table]:
     """Read and judge every row, and yield it beside its own columns, table after table."""
     if collector is None:
-        collector = Collector(classifier, terms.rows, groups=len(terms.groups))
+        collector = _collector(classifier, terms)
     read = found.batches(found.names, [] if terms.skip_bad else None)
     return judged(read, terms, collector, classifier.fit_.details.get("judge"))
 
@@ -251,7 +263,7 @@ def judged_there(
 
     def begin(item: tuple[Any, int]) -> tuple[Collector, Iterator[pa.Table]]:
         part, start = item
-        own = Collector(light, n, start, len(terms.groups))
+        own = Collector(light, n, start, len(terms.groups), terms.checked)
         return own, judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
 
     return collected(
@@ -299,7 +311,7 @@ def judged(
     for rows in batches:
         if rows.num_rows:
             batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
-            share = None if judge is None else judge.posterior(batch)
+            share = None if judge is None else judge.posterior(terms.told(batch))
             yield collector.take(batch, decoded_table(rows), share)
 
 

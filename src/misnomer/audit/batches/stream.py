@@ -23,6 +23,7 @@ from misnomer.audit.batches.collector import (
     read_again,
 )
 from misnomer.audit.batches.totals import put_together
+from misnomer.audit.checked import checked_rows
 from misnomer.audit.crowds.groups import told_apart, with_groups
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import knowing, noted
@@ -71,11 +72,13 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         found = scanned(request, cluster, [request.label])
         terms = _understood(found, request, classifier, mapped)
         classifier, terms = by_knowledge(classifier, terms, request.knowledge)
+        if request.checked is not None:
+            terms = replace(terms, checked=checked_rows(request.checked, terms.naming.classes))
         rows = _kept(found, terms, request, cluster)
         if cluster is None and is_wide_default(terms, classifier):
             notes = [str(one.message) for one in caught]
             return audit_wide_stream(found, terms, rows, request, notes, rows_to, started)
-        fit_rows(classifier, terms, rows, _fold(found, request, classifier, cluster))
+        fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))
     check_groups(classifier, terms)
     classifier.set_params(progress=None)
     if cluster is not None:
@@ -137,7 +140,7 @@ def _understood(
 def _kept(found: Scan, terms: Terms, request: Request, cluster: Any) -> Any:
     """Put all rows into compact form, here or where they are."""
     if cluster is not None:
-        return cluster.keep(terms.batches, found.parts)
+        return cluster.keep(terms.batches, found.parts, terms.told)
     memory = DEFAULT_MEMORY if request.memory is None else request.memory
     rows = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
     pa.default_memory_pool().release_unused()
@@ -145,13 +148,16 @@ def _kept(found: Scan, terms: Terms, request: Request, cluster: Any) -> Any:
 
 
 def _fold(
-    found: Scan, request: Request, classifier: NoisyLabelEstimator, cluster: Any
+    found: Scan, request: Request, terms: Terms, classifier: NoisyLabelEstimator, cluster: Any
 ) -> Fold[Any]:
     """Choose who adds, with a journal where a checkpoint is asked for."""
     fold: Fold[Any] = local.fold if cluster is None else cluster.fold
     if request.checkpoint is None:
         return fold
     about = _about(found, request, classifier)
+    if terms.checked is not None:
+        known = terms.checked
+        about["checked"] = [known.row.tolist(), known.true.tolist(), known.design.tolist()]
     return Journal(request.checkpoint, about, (Stats, Slope, Sums)).wrap(fold)
 
 

@@ -59,7 +59,7 @@ def all_rows_of(found: Collector, read: Any) -> AllRows | None:
     if len(found.sample) == found.n:
         return None
     worst = found.ranked() if found.worst else pa.table({})
-    return AllRows(found.flagged, worst, read)
+    return AllRows(found.flagged, worst, read, found.sample)
 
 
 def shape_of(found: Collector, source: pa.Table, id: str | None) -> Shape:

@@ -26,7 +26,7 @@ from misnomer.rows.columns import discover
 from misnomer.rows.parts import Part, decoded_table
 from misnomer.rows.read import _kinds
 from misnomer.rows.scan import Scan
-from misnomer.table import Batch, Column, Schema
+from misnomer.table import Batch, CheckedRows, Column, Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +101,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What is known of some rows: their evidence codes, (n,), and P(true class), (n, K)."""
+    """What is known of some rows: their evidence codes, (n,), and P(true class), (n, K).
+
+    ``checked`` are the rows of all that a person was asked about.
+    """
 
     codes: NDArray[np.int32]
     share: Array
+    checked: CheckedRows | None = None
 
     def part(self, first: int, last: int) -> Known:
         """Take some rows that follow one another."""
-        return Known(self.codes[first:last], self.share[first:last])
+        return Known(self.codes[first:last], self.share[first:last], self.checked)
 
     def parts(self, sizes: list[int]) -> list[Known]:
         """Split them into parts of so many rows."""
@@ -123,7 +127,7 @@ def judged_here(
     rows_to: RowsTo | None,
 ) -> Collector:
     """Read every row; whoever asked for the rows gets them table by table."""
-    collector = Collector(classifier, len(known.codes))
+    collector = Collector(classifier, len(known.codes), checked=known.checked)
     tables = read_again(said, reading, classifier, known, collector)
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
     return collector
@@ -138,7 +142,7 @@ def read_again(
 ) -> Iterator[pa.Table]:
     """Read every row, and yield what is known of it beside its own columns, table after table."""
     if collector is None:
-        collector = Collector(classifier, len(known.codes))
+        collector = Collector(classifier, len(known.codes), checked=known.checked)
     read = said.rows.batches(said.rows.names, [] if reading.skip_bad else None)
     return judged(read, reading, collector, known)
 
@@ -160,7 +164,7 @@ def judged_there(
 
     def begin(item: tuple[Any, int, Known]) -> tuple[Collector, Iterator[pa.Table]]:
         part, start, own = item
-        collector = Collector(light, n, start)
+        collector = Collector(light, n, start, checked=own.checked)
         read = part.batches(names, [] if reading.skip_bad else None)
         return collector, judged(read, reading, collector, own)
 

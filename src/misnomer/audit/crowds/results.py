@@ -35,7 +35,7 @@ from misnomer.classifiers.inputs import Naming, checked_trusted
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.model import Model
 from misnomer.solvers.task import Fit
-from misnomer.table import Schema
+from misnomer.table import CheckedRows, Schema
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,15 +64,23 @@ def plurality(answers: Answers) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What is taken for the label of each row: its vote, (n,), -1 without any; and who is sure."""
+    """What is taken for the label of each row: its vote, (n,), -1 without any; and who is sure.
+
+    A person who has checked a row settles its class; its vote stays what it was.
+    """
 
     given: Ints
     trusted: NDArray[np.bool_]
+    checked: CheckedRows | None = None
 
     def truth(self, labels: NDArray[Any]) -> NDArray[Any]:
         """Name the classes that are known to be right, (n,), None elsewhere."""
         out = np.full(len(self.given), None, object)
         out[self.trusted] = labels[self.given[self.trusted]] if len(labels) else None
+        if self.checked is not None:
+            row, true = self.checked.row, self.checked.true
+            some = (true >= 0) & (row < len(out))
+            out[row[some]] = labels[true[some]]
         return out
 
     def codes(self, L: int) -> NDArray[np.int32]:
@@ -82,13 +90,14 @@ class Told:
         return codes.astype(np.int32)
 
 
-def told_of(answers: Answers, trusted: Any) -> Told:
+def told_of(answers: Answers, trusted: Any, checked: CheckedRows | None = None) -> Told:
     """Take the votes for the labels."""
     if not len(answers):
         raise ValueError("there is no label at all: every cell of the label columns is empty")
     given = plurality(answers)
     mask = checked_trusted(trusted, answers.n_rows)
-    return Told(given, (np.zeros(len(given), bool) if mask is None else mask) & (given >= 0))
+    sure = (np.zeros(len(given), bool) if mask is None else mask) & (given >= 0)
+    return Told(given, sure, checked)
 
 
 def judged_rows(crowd: CrowdNB, told: Told) -> tuple[Array, NoisyLabelEstimator]:

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.batches.collector import RowsTo, answers, lightened, row_columns
 from misnomer.audit.batches.stream import compact_memory, resident, scanned
+from misnomer.audit.checked import checked_rows, known_labels
 from misnomer.audit.crowds import reading as tables
 from misnomer.audit.crowds.batched_rows import (
     Known,
@@ -45,7 +47,7 @@ from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
 from misnomer.rows import read_like
-from misnomer.table import Batch
+from misnomer.table import Batch, CheckedRows
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -57,12 +59,15 @@ def audit_sources(request: Request) -> Audit:
     found = tables.several_of(request)
     if found.features is not None:
         learn.check_texts(request, found.features)
+    if request.checked is not None and found.single is not None:
+        known, design = known_labels(request.checked, found.single.y)
+        found = replace(found, single=replace(found.single, checked=known, design=design))
     if found.single is not None and request.classifier is None and request.knowledge is None:
         by_default = audit_groups(found, request.kinds, request.random_state, started)
         if by_default is not None:
             return by_default
     crowd = prepared(request, found.answers.labels)
-    audit = learned(found, crowd, started)
+    audit = learned(found, crowd, started, _checked(request, found.answers))
     return audit if request.knowledge is None else noted(audit, request.knowledge)
 
 
@@ -83,10 +88,17 @@ def prepared(request: Request, labels: NDArray[Any]) -> CrowdNB:
     return crowd
 
 
-def learned(found: Several, crowd: CrowdNB, started: float) -> Audit:
+def _checked(request: Request, answers: Answers) -> CheckedRows | None:
+    """Take what a person has said of rows: it settles what their annotators were worth."""
+    return None if request.checked is None else checked_rows(request.checked, answers.labels)
+
+
+def learned(
+    found: Several, crowd: CrowdNB, started: float, checked: CheckedRows | None = None
+) -> Audit:
     """Fit, judge every row, and put the answers together."""
     answers = found.answers
-    told = told_of(answers, found.trusted)
+    told = told_of(answers, found.trusted, checked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         crowd.fit(found.features, answers=answers, truth=told.truth(answers.labels))
@@ -136,7 +148,8 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
         warnings.simplefilter("always")
         said = gathered(scanned(request, cluster, asked.label_columns), asked, mapped)
         pa.default_memory_pool().release_unused()
-        told = told_of(said.answers, _trusted(said, asked, mapped))
+        checked = _checked(request, said.answers)
+        told = told_of(said.answers, _trusted(said, asked, mapped), checked)
         room = check_room(said.answers, request.memory, used)
         crowd = prepared(request, said.answers.labels)
         reading, notes = understood(
@@ -146,7 +159,7 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
         left = bytes_of(request.memory or DEFAULT_MEMORY) - room
         _fit_batches(crowd, said, reading, truth, left, cluster)
     share, judge = judged_rows(crowd, told)
-    known = Known(told.codes(said.answers.n_labels), share)
+    known = Known(told.codes(said.answers.n_labels), share, checked)
     if cluster is None:
         collector = judged_here(said, reading, judge, known, rows_to)
     else:
