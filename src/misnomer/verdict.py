@@ -20,6 +20,7 @@ ROWS_TO_CHECK, SECONDS_PER_ROW = 50, 15
 _APART, _PLAUSIBLE = 0.10, 0.05  # rates that differ so much, explanations at least so plausible
 _MOVED = 0.05  # a rate that moves so much without a column rests on it
 _NAMED = 5  # suspects named in a sentence
+USELESS = 0.25  # an interval that reaches farther to both sides leaves nearly all open
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,8 @@ class Checked:
         How many rows count, how many of them are wrong, of how many nobody could say.
     rows_for_five : int
         How many rows in all would bring the interval to ± five points.
+    rows_for_some : int
+        How many rows in all would bring it to ± `USELESS`, where it starts to be of use.
     """
 
     rate: Estimate
@@ -118,6 +121,22 @@ class Checked:
     wrong: int
     cannot_say: int
     rows_for_five: int
+    rows_for_some: int = 0
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether the interval says anything: three right answers leave nearly all open."""
+        return (self.rate.high - self.rate.low) / 2 <= USELESS
+
+    @property
+    def too_few(self) -> str:
+        """Say that more rows have to be checked, and how many."""
+        more = max(self.rows_for_some - self.rows, 1)
+        return (
+            f"Too few rows were checked for a useful interval: {self.wrong:,} of {self.rows:,} are "
+            f"wrong, and the share may be {self.rate.low:.0%} to {self.rate.high:.0%}; about "
+            f"{more:,} more {'answer' if more == 1 else 'answers'} would begin to tell."
+        )
 
 
 def conclude(
@@ -130,6 +149,7 @@ def conclude(
     near_copies: Sequence[tuple[str, float]] = (),
     checked: Checked | None = None,
     suspects: Sequence[str] = (),
+    tied: int = 0,
     noun: str = "row",
 ) -> Verdict:
     """Put an answer into words: how far it holds, what could be hidden, what to do next.
@@ -152,6 +172,8 @@ def conclude(
         What checked rows say; then the answer is theirs.
     suspects : sequence of str
         Names of the rows that look worst.
+    tied : int
+        How many more look as bad as the last of them.
     noun : str
         What these names count: "row", or "line" of a file.
 
@@ -165,6 +187,8 @@ def conclude(
     """
     if checked is None and HIDDEN in base.sentences:
         return base  # said already
+    if checked is not None and not checked.is_useful:
+        return _barely_checked(base, checked, _suspects(suspects, tied, noun))
     level = base.level
     apart = [r for r, odds in alternatives if odds >= _PLAUSIBLE and abs(r - rate.value) > _APART]
     said = [*_copies(near_copies), *_moved(rate, sensitivity)]
@@ -174,13 +198,23 @@ def conclude(
             f"A share of {max(apart, key=lambda r: abs(r - rate.value)):.0%} explains the labels "
             f"about as well as {rate.value:.0%}."
         )
-    named = _suspects(suspects, noun)
+    named = _suspects(suspects, tied, noun)
     if checked is not None:
         first = _checked_words(checked, rate)
         return replace(base, level="checked", sentences=(*first, *named, _more_rows(checked)))
     return replace(
         base, level=level, sentences=(HIDDEN, *said, *base.sentences, *named, _next_step(labeled))
     )
+
+
+def _barely_checked(base: Verdict, checked: Checked, named: Sequence[str]) -> Verdict:
+    """Leave the level where it was: so few answers settle nothing."""
+    gone = ("Too few rows", "Most suspect", "Next:")
+    kept = [one for one in base.sentences if one != HIDDEN and not one.startswith(gone)]
+    level = "assumed" if base.level == "checked" else base.level
+    more = max(checked.rows_for_some - checked.rows, 1)
+    step = f"Next: answer more rows: misnomer check FOLDER, with --rows {more} if none is open."
+    return replace(base, level=level, sentences=(checked.too_few, HIDDEN, *kept, *named, step))
 
 
 def _copies(near: Sequence[tuple[str, float]]) -> list[str]:
@@ -202,13 +236,14 @@ def _moved(rate: Estimate, sensitivity: Sequence[Sensitivity]) -> list[str]:
     ]
 
 
-def _suspects(names: Sequence[str], noun: str) -> list[str]:
+def _suspects(names: Sequence[str], tied: int, noun: str) -> list[str]:
     few = list(names[:_NAMED])
     if not few:
         return []
+    more = f"; {tied:,} more {'looks' if tied == 1 else 'look'} as bad" if tied else ""
     if len(few) == 1:
-        return [f"Most suspect: {noun} {few[0]}."]
-    return [f"Most suspect: {noun}s {', '.join(few[:-1])} and {few[-1]}."]
+        return [f"Most suspect: {noun} {few[0]}{more}."]
+    return [f"Most suspect: {noun}s {', '.join(few[:-1])} and {few[-1]}{more}."]
 
 
 def _checked_words(checked: Checked, model: Estimate) -> list[str]:

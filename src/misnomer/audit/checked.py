@@ -25,7 +25,7 @@ from misnomer.checks.sheet import (
 )
 from misnomer.estimate import Estimate
 from misnomer.table import CheckedRows
-from misnomer.verdict import Checked, Sensitivity, Verdict, conclude
+from misnomer.verdict import USELESS, Checked, Sensitivity, Verdict, conclude
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -221,6 +221,7 @@ def concluded(audit: Found, model_rate: Estimate | None = None) -> Found:
     """Put the verdict into words: how far it holds, what is hidden, the suspects, the next step."""
     found: Any = audit
     base: Verdict = found.verdict
+    suspects, tied = _suspects(found)
     verdict = conclude(
         base,
         found.error_rate if model_rate is None else model_rate,
@@ -231,11 +232,12 @@ def concluded(audit: Found, model_rate: Estimate | None = None) -> Found:
             (str(name), float(share)) for name, share in base.tests.get("near_copies", ())
         ],
         checked=_summary(found),
-        suspects=_suspects(found),
+        suspects=suspects,
+        tied=tied,
         noun=getattr(getattr(found, "shape", None), "noun", "row"),
     )
     known = is_dataclass(found) and "verdict" in {field.name for field in fields(found)}
-    if verdict.level == "checked" and model_rate is not None:
+    if _summary(found) is not None and model_rate is not None:
         said = [model_rate.value, model_rate.low, model_rate.high]
         verdict = replace(verdict, tests={**verdict.tests, "model_rate": said})
     told: Found = replace(found, verdict=verdict) if known else audit
@@ -272,31 +274,52 @@ def _sensitivity(base: Verdict) -> list[Sensitivity]:
 
 def _summary(audit: Any) -> Checked | None:
     checks = getattr(audit, "checks", None)
-    if checks is None or checks.sample is None:
-        return None
+    return None if checks is None or checks.sample is None else summary(checks, audit.error_rate)
+
+
+def summary(checks: Checks, rate: Estimate) -> Checked:
+    """Take from checks what words about them need."""
     counts = checks.counts
     return Checked(
-        audit.error_rate,
+        rate,
         checks.kind,
         counts["counted"],
         counts["wrong"],
         counts["cannot_say"],
         checks.rows_needed(0.05),
+        checks.rows_needed(USELESS),
     )
 
 
-def _suspects(audit: Any) -> list[str]:
-    """Name the rows that look worst, flagged or not, those already checked left out."""
+def _suspects(audit: Any) -> tuple[list[str], int]:
+    """Name the rows that look worst, flagged or not; and count those that look no better.
+
+    Rows that were checked are left out.
+    """
     doubt = np.array(audit.error_probability, np.float64)
     if len(doubt) < audit.fitted.rows:  # a sample of the rows: their places are not at hand
-        return []
+        return [], 0
     checks = getattr(audit, "checks", None)
     if checks is not None:
         doubt[list(checks.answers.known)] = np.nan
-    order = np.argsort(np.where(np.isnan(doubt), np.inf, -doubt), kind="stable")[:_SUSPECTS]
+    right = np.where(doubt > 0, _right(audit), np.inf)
+    order = np.argsort(right, kind="stable")
+    rows = order[: min(_SUSPECTS, int((doubt > 0).sum()))]
     shape = getattr(audit, "shape", None)
-    rows = [row for row in order.tolist() if doubt[row] > 0]
-    return [str(row if shape is None else shape.name(row)) for row in rows]
+    names = [str(row if shape is None else shape.name(row)) for row in rows.tolist()]
+    as_bad = int((right <= right[rows[-1]]).sum()) if len(rows) else 0
+    return names, as_bad - len(rows)
+
+
+def _right(audit: Any) -> Array:
+    """P(the given label is right), (n,): near zero it tells apart what near one rounds to 1."""
+    from misnomer.audit.result import places
+
+    if not hasattr(audit, "posterior"):
+        return 1.0 - np.array(audit.error_probability, np.float64)
+    home = places(audit.labels, audit.classes)[audit.given]
+    share: Array = audit.posterior[np.arange(len(home)), home]
+    return np.where(home >= 0, share, 0.0)
 
 
 __all__ = ["concluded", "draw_checks", "finished", "known_labels", "with_checks"]

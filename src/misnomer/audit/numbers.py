@@ -123,11 +123,29 @@ def judged(classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labele
     if untested:
         return Verdict("cannot tell", (untested,))
     found = classifier.fit_.details.get("verdict")
-    if isinstance(found, Verdict):
-        return found
-    if found is not None:
-        return Verdict(found.level, tuple(found.sentences), dict(found.tests))
-    return _plain(_tests(classifier, batch, rate, labeled))
+    if found is None:
+        found = _plain(_tests(classifier, batch, rate, labeled))
+    verdict = Verdict(found.level, tuple(found.sentences), dict(found.tests))
+    return with_smallest_class(verdict, classifier.classes_)
+
+
+def with_smallest_class(verdict: Verdict, classes: NDArray[Any]) -> Verdict:
+    """Name the class of so few rows that little is known of it, where there is one.
+
+    Examples
+    --------
+    >>> tests = {"rows_of_the_smallest_class": 3.8, "smallest_class": 1}
+    >>> with_smallest_class(Verdict("assumed", (), tests), np.array(["ham", "spam"])).sentences
+    ("About 4 rows are truly 'spam': what is said of that class rests on them.",)
+    """
+    rows = verdict.tests.get("rows_of_the_smallest_class", _FEW)
+    if rows >= _FEW or "smallest_class" not in verdict.tests:
+        return verdict
+    name = classes.tolist()[verdict.tests["smallest_class"]]
+    said = f"About {rows:.0f} rows are truly {name!r}: what is said of that class rests on them."
+    if rows < 1.5:
+        said = f"Hardly any row is truly {name!r}, by what the model has learned."
+    return replace(verdict, sentences=(*verdict.sentences, said))
 
 
 def labels_taken_as_true(classifier: NoisyLabelEstimator) -> str:
@@ -149,6 +167,7 @@ def _tests(
         "converged": bool(classifier.converged_),
         "labels": labeled,
         "rows_of_the_smallest_class": float(model.prior.min() * len(batch)),
+        "smallest_class": int(model.prior.argmin()),
         "half_interval": (rate.high - rate.low) / 2,
         "certainty_of_the_columns": float(alone.max(axis=1).mean()),
         "diagonal_is_largest": bool(square and (matrix.argmax(axis=0) == range(len(matrix))).all()),
@@ -165,10 +184,6 @@ def _plain(tests: dict[str, Any]) -> Verdict:
             "The columns say little about the class "
             f"(mean certainty {tests['certainty_of_the_columns']:.0%}), "
             "so many errors cannot be seen."
-        )
-    if tests["rows_of_the_smallest_class"] < _FEW:
-        doubtful.append(
-            f"The smallest class has about {tests['rows_of_the_smallest_class']:.0f} rows."
         )
     if tests["half_interval"] > _WIDE:
         doubtful.append("The interval of the error rate is wide.")

@@ -137,6 +137,8 @@ def conclude(room: Any) -> None:
     """Say what the answers say so far, and take them into the audit of the folder."""
     if not room.answers():
         return
+    from misnomer.audit.checked import summary
+
     checks = room.checks()
     for note in checks.answers.notes:
         print(f"note: {note}")
@@ -155,8 +157,11 @@ def conclude(room: Any) -> None:
             f"{counts['cannot_say']:,} rows that nobody could say widen it: without them it would "
             f"be {without.low:.1%} to {without.high:.1%}"
         )
-    needed = checks.rows_needed(0.05) - counts["counted"]
-    if rate.high - rate.low > 0.1 and needed > 0:
+    brief = summary(checks, rate)
+    needed = brief.rows_for_five - counts["counted"]
+    if not brief.is_useful:
+        print(brief.too_few)
+    elif rate.high - rate.low > 0.1 and needed > 0:
         print(f"about {needed:,} more rows would tell it to within 5 points")
     _renew(room)
 

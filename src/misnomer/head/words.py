@@ -23,7 +23,6 @@ Array = NDArray[np.float64]
 
 LEAST_EXPLAINED = 3.0  # log-likelihood that the columns must add
 WIDE_INTERVAL, LOST_INTERVAL = 0.10, 0.30
-FEW_ROWS = 10.0  # of a class
 TELLING_ERRORS = 3.0  # standard errors by which a column must beat chance
 PLAUSIBLE = 0.05  # of the best rate's weight
 MOST_ASKED, LEAST_TOLD = 12, 1e-6  # rows, and what each must tell about the explanations
@@ -110,6 +109,7 @@ def _tests(answer: Answer, found: Totals, scanned: Scan, rate: Estimate) -> dict
             for value, weight in scanned.alternatives(rate.value)
         ],
         "rows_of_the_smallest_class": float(found.joint.sum(axis=0).min()),
+        "smallest_class": int(found.joint.sum(axis=0).argmin()),
         "diagonal_is_largest": bool((matrix.argmax(axis=0) == np.arange(len(matrix))).all()),
         "lean_on_naive_bayes": round(answer.lean, 3),
         "converged": answer.converged(),
@@ -147,9 +147,6 @@ def _reasons(t: dict[str, Any]) -> tuple[list[str], list[str]]:
             "Probabilities of given labels do not say how many of these are wrong: the number "
             "rests on the rows that they are sure of, and may be farther off than its interval."
         )
-    if t["rows_of_the_smallest_class"] < FEW_ROWS:
-        smallest = t["rows_of_the_smallest_class"]
-        doubtful.append(f"The smallest class has about {smallest:.0f} rows.")
     return lost, doubtful
 
 

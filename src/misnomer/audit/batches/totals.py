@@ -112,7 +112,7 @@ def _verdict(found: Collector, rate: Estimate) -> Any:
     tests = numbers._tests(classifier, joined(found.bootstrap), rate, found.labeled)
     tests["rows_of_the_smallest_class"] = float(classifier.model_.prior.min() * found.n)
     tests["certainty_of_the_columns"] = found.certainty / found.n
-    return numbers._plain(tests)
+    return numbers.with_smallest_class(numbers._plain(tests), classifier.classes_)
 
 
 def _notes(found: Collector, terms: Terms, batch: Any, said: list[str]) -> list[str]:

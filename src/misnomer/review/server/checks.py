@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
+from misnomer.audit.checked import summary
 from misnomer.review.ledger import ReviewError
 from misnomer.review.server.guard import Guard
 from misnomer.review.server.routes import get_route, page_routes, post_route
@@ -100,9 +101,12 @@ class CheckAnswers:
             if checks.kind == "sheet"
             else "holds whenever you stop"
         )
+        brief = summary(checks, rate)
         return {
             "words": f"{counts['wrong']} of {counts['counted']} checked rows are wrong: {rate:.1%} "
-            f"of all labels, whatever the noise ({how}).",
+            f"of all labels, whatever the noise ({how})."
+            if brief.is_useful
+            else brief.too_few,
             "low": rate.low,
             "high": rate.high,
             "kind": checks.kind,

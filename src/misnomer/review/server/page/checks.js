@@ -26,7 +26,10 @@ function show(row) {
   at("ask").hidden = row.row === null;
   at("end").hidden = row.row !== null;
   at("words").hidden = true;
-  if (row.row === null) return result();
+  if (row.row === null) {
+    at("live").textContent = `All ${row.total} rows are answered`;
+    return result();
+  }
   at("place").textContent = `row ${row.row}`;
   at("cells").replaceChildren(...row.cells.flatMap(([name, cell]) => {
     const term = document.createElement("dt");
