@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from misnomer.audit import audit
+from misnomer.cli import app
 from misnomer.review import exchange
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
@@ -161,3 +163,21 @@ def test_a_foreign_file_is_refused_in_a_sentence(review, folder, tmp_path, conte
     with pytest.raises(ReviewError, match=words):
         exchange.run(review.audit, folder, tmp_path / "tasks.json")
     assert not review.decisions.entries()
+
+
+@pytest.mark.parametrize("memory", [None, "1GB"])
+def test_dictionaries_of_the_audited_file_stay_dictionaries(tmp_path, memory):
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, 200)
+    words = pa.array(np.where(z ^ (rng.random(200) < 0.2), "red", "blue")).dictionary_encode()
+    label = pa.array(np.where(z, "yes", "no")).dictionary_encode()
+    table = pa.table({"color": words, "size": rng.normal(2 * z), "y": label})
+    pq.write_table(table, tmp_path / "t.parquet")
+    audit(tmp_path / "t.parquet", label="y", memory=memory).save(tmp_path / "audit")
+    for end in ("parquet", "csv"):
+        command = ["export", str(tmp_path / "audit"), "--out", str(tmp_path / f"clean.{end}")]
+        done = CliRunner().invoke(app, command)
+        assert done.exit_code == 0, done.output
+    clean = pq.read_table(tmp_path / "clean.parquet")
+    assert clean.select(table.column_names).equals(table)
+    assert read_table(tmp_path / "clean.csv")["color"].to_pylist() == words.to_pylist()

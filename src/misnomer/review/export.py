@@ -26,6 +26,7 @@ from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.origin import fingerprint
 from misnomer.review.session import FILE, Review
+from misnomer.rows.files.formats import dictionary_types
 from misnomer.store.spreadsheet import print_csv
 from misnomer.store.writing import replacing, write_text
 
@@ -256,14 +257,15 @@ def _written(
         return exchange.write(audit, decisions, out, kind)
     decided = {one.row: one for one in decisions.standing()}
     rule = Rule(audit.label, audit.annotators is not None, decided, probability)
+    types = dictionary_types(audit.origin.path) if audit.origin is not None else {}
     if isinstance(audit, LargeRows):
-        return written_by_parts(audit, rule, out)
+        return written_by_parts(audit, rule, out, types)
     judged = audit
     if decided and rule.model_helps:
         judged = _latest(audit, file)
     table, done = corrected(whole(judged), rule)
     with replacing(out) as temporary:
-        write_table(table, temporary, out.suffix.lower())
+        write_table(_as_dictionaries(table, types), temporary, out.suffix.lower())
     return done.words(voted=rule.voted)
 
 
@@ -277,7 +279,9 @@ def _latest(audit: Audit, file: Path) -> Audit:
         review.close()
 
 
-def written_by_parts(rows: LargeRows, rule: Rule, out: Path) -> str:
+def written_by_parts(
+    rows: LargeRows, rule: Rule, out: Path, types: Mapping[str, pa.DataType]
+) -> str:
     """Write all rows of an audit by batches, some at a time, by what it says of them."""
     total = Changes()
 
@@ -286,11 +290,20 @@ def written_by_parts(rows: LargeRows, rule: Rule, out: Path) -> str:
         for start, part in rows.parts():
             table, done = corrected(part_of(rows, part, start), rule)
             total += done
-            yield table
+            yield _as_dictionaries(table, types)
 
     with replacing(out) as temporary:
         write_table(tables(), temporary, out.suffix.lower())
     return total.words(voted=rule.voted)
+
+
+def _as_dictionaries(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
+    """Give the columns that the audited file holds as dictionaries their type again."""
+    for place, name in enumerate(table.column_names):
+        if name in types and table.column(place).type == types[name].value_type:
+            column = table.column(place).dictionary_encode().cast(types[name])
+            table = table.set_column(place, name, column)
+    return table
 
 
 def part_of(rows: LargeRows, table: pa.Table, start: int) -> Part:

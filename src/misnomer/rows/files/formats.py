@@ -26,7 +26,14 @@ from misnomer.rows.files.dialect import Dialect, by_name
 from misnomer.rows.files.excel import read_workbook
 from misnomer.rows.files.json import LinesPart, read_array
 from misnomer.rows.files.parsed import ParsedPart, parsed
-from misnomer.rows.files.paths import Open, open_text, opened, partition_keys
+from misnomer.rows.files.paths import (
+    Open,
+    files_of,
+    is_address,
+    open_text,
+    opened,
+    partition_keys,
+)
 from misnomer.rows.parts import (
     FAULTS,
     ROWS,
@@ -261,19 +268,35 @@ def _key_type(values: list[str | None]) -> pa.DataType:
 
 def _arrow(reading: Reading) -> Found:
     """Find the schema of Arrow files."""
-
-    def look(file: str) -> pa.Schema:
-        with opened(file) as source:
-            head = source.read(6)
-            source.seek(0)
-            reader = pa.ipc.open_file if head == b"ARROW1" else pa.ipc.open_stream
-            schema = reader(source).schema
-            schema.names  # noqa: B018 - a name that is no text is noticed here
-            return schema
-
-    found = reading.each(look)
+    found = reading.each(_arrow_schema)
     schema = unified(found)
     return schema, tuple(ArrowPart(file, schema, _fair(reading.rows, schema)) for file, _ in found)
+
+
+def _arrow_schema(file: str) -> pa.Schema:
+    with opened(file) as source:
+        head = source.read(6)
+        source.seek(0)
+        reader = pa.ipc.open_file if head == b"ARROW1" else pa.ipc.open_stream
+        schema = reader(source).schema
+        schema.names  # noqa: B018 - a name that is no text is noticed here
+        return schema
+
+
+def dictionary_types(path: str) -> dict[str, pa.DataType]:
+    """Tell which columns of a Parquet or Arrow file here are dictionaries; none of any other.
+
+    Those whose words have an order are not among them: the order is not known once they are read.
+    """
+    try:
+        file = files_of(path)[0][0]
+        kind = "" if is_address(file) else kind_of(file)
+        schema = _footer(file)[0] if kind == "parquet" else pa.schema([])
+        schema = _arrow_schema(file) if kind == "arrow" else schema
+    except (*FAULTS, ValueError):
+        return {}
+    fields = [one for one in schema if pa.types.is_dictionary(one.type) and not one.type.ordered]
+    return {one.name: pa.dictionary(pa.int32(), one.type.value_type) for one in fields}
 
 
 def _whole(reading: Reading, read: Callable[[str], pa.Table]) -> Found:
