@@ -26,11 +26,24 @@ def plain(values: Any) -> pa.Array:
     elif pa.types.is_decimal(kind) or kind == pa.float16():
         values = values.cast(pa.float64())
     if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+        values = emptied(values, pc.is_nan(values))
     elif pa.types.is_string(values.type):
         blank = pc.equal(pc.utf8_trim_whitespace(values), "")
-        values = pc.if_else(blank, pa.scalar(None, pa.string()), values)
+        values = emptied(values, blank)
     return values
+
+
+def emptied(values: Any, gone: Any) -> Any:
+    """Empty some cells of a column.
+
+    A scalar in place of the array of nothing would do, but Arrow 16 misreads a slice of texts then.
+
+    Examples
+    --------
+    >>> emptied(pa.array(["a", "b", "c"]).slice(1), pa.array([True, False])).to_pylist()
+    [None, 'c']
+    """
+    return pc.if_else(gone, pa.nulls(len(values), values.type), values)
 
 
 def temporal(kind: pa.DataType) -> str:

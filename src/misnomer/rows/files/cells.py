@@ -19,11 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.plain import MISSING
+from misnomer.rows.columns.plain import MISSING, emptied
 
 _MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all
-_NOTHING = pa.scalar(None, pa.string())
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -114,7 +113,7 @@ def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
         return Guess(possible=frozenset())
     trimmed = pc.utf8_trim_whitespace(values)
     clean = pc.sum(pc.binary_length(trimmed)) == pc.sum(pc.binary_length(values))
-    trimmed = pc.if_else(pc.equal(trimmed, ""), _NOTHING, trimmed)
+    trimmed = emptied(trimmed, pc.equal(trimmed, ""))
     head = tuple(trimmed.slice(0, HEAD).to_pylist())
     cells = pc.drop_null(_numbers(trimmed))
     if not len(cells):
@@ -148,7 +147,7 @@ def without_words(values: pa.Array, missing: tuple[str, ...]) -> pa.Array:
     if not missing or not pa.types.is_string(values.type):
         return values
     said = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(missing))
-    return pc.if_else(said, _NOTHING, values)
+    return emptied(values, said)
 
 
 def _has_code(cells: pa.Array) -> bool:
@@ -162,7 +161,7 @@ def _has_long(cells: pa.Array) -> bool:
 
 
 def _numbers(trimmed: pa.Array) -> pa.Array:
-    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), _NOTHING, trimmed)
+    return emptied(trimmed, pc.is_in(trimmed, value_set=pa.array(MISSING)))
 
 
 def _casts(cells: pa.Array, kind: str) -> bool:
@@ -198,8 +197,8 @@ def cast_cells(values: pa.Array, kind: str, missing: tuple[str, ...] = ()) -> pa
     trimmed = pc.utf8_trim_whitespace(values)
     blank = pc.is_in(trimmed, value_set=pa.array(["", *missing]), skip_nulls=True)
     if kind == "text":
-        return pc.if_else(blank, _NOTHING, values)
-    return _cast(_numbers(pc.if_else(blank, _NOTHING, trimmed)), kind)
+        return emptied(values, blank)
+    return _cast(_numbers(emptied(trimmed, blank)), kind)
 
 
 def _without_blanks(values: pa.DictionaryArray, missing: tuple[str, ...]) -> pa.Array:
