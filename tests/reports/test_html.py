@@ -225,3 +225,13 @@ def test_the_command_names_the_file_and_all_that_was_said(tmp_path):
     page = to_html(audit(path, label="label", id="who", reading={"sep": ";"}))
     assert "misnomer audit &#39;my visits.txt&#39; --label label" in page
     assert "--id who" in page and "--sep" in page and "DATA" not in page
+
+
+def test_the_report_in_a_folder_names_it(tmp_path):
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, 200)
+    found = audit(rng.normal(2 * z[:, None], size=(200, 3)), z ^ (rng.random(200) < 0.1))
+    found.save(tmp_path / "my audit")
+    page = (tmp_path / "my audit" / "report.html").read_text(encoding="utf-8")
+    assert "misnomer check FOLDER" in "".join(Outline(found.to_html()).text)
+    assert f"misnomer check '{tmp_path / 'my audit'}'" in "".join(Outline(page).text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,16 +50,16 @@ def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict
     """
     with filling(folder, force=force) as inside:
         if audit.is_whole:
-            _save_whole(audit, inside)
+            _save_whole(audit, inside, folder)
         else:
             _write_all_rows(audit, inside / "rows.parquet")
-            _save_sample(audit, inside)
+            _save_sample(audit, inside, folder)
     return _written(audit, folder)
 
 
-def _save_whole(audit: Audit, inside: Path) -> None:
+def _save_whole(audit: Audit, inside: Path, folder: str | Path) -> None:
     every, renamed = row_table(audit)
-    _write_words(audit, inside)
+    _write_words(audit, inside, folder)
     write_csv(issue_table(audit, every), inside / "issues.csv", marked=True)
     pq.write_table(every, inside / "rows.parquet", compression="zstd")
     (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier, whole=False))
@@ -196,13 +196,13 @@ def save_run(
             return audit, {name: Path(folder) / name for name in MANY}
         if audit.is_whole:
             every.unlink()
-            _save_whole(audit, inside)
+            _save_whole(audit, inside, folder)
         else:
-            _save_sample(audit, inside)
+            _save_sample(audit, inside, folder)
     return audit, _written(audit, folder)
 
 
-def _save_sample(audit: Audit, inside: Path) -> None:
+def _save_sample(audit: Audit, inside: Path, folder: str | Path) -> None:
     """Write an audit that keeps a sample of its rows beside the ``rows.parquet`` of all of them.
 
     ``issues.csv`` lists the worst flagged ones; the folder ``sample`` is a complete audit of the
@@ -210,15 +210,16 @@ def _save_sample(audit: Audit, inside: Path) -> None:
     """
     assert audit.all_rows is not None
     with filling(inside / "sample") as sample:
-        _save_whole(audit, sample)
-    _write_words(audit, inside)
+        _save_whole(audit, sample, folder)
+    _write_words(audit, inside, folder)
     write_csv(audit.all_rows.worst, inside / "issues.csv", marked=True)
     (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier))
 
 
-def _write_words(audit: Audit, inside: Path) -> None:
-    """Write what people and other programs read: the report, the numbers."""
-    (inside / "report.html").write_text(to_html(audit), encoding="utf-8", errors="replace")
+def _write_words(audit: Audit, inside: Path, folder: str | Path) -> None:
+    """Write what people and other programs read: the report with the next step, the numbers."""
+    page = to_html(replace(audit, verdict=audit.verdict.in_folder(str(folder))))
+    (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
     text = json.dumps(to_json(audit), indent=1, ensure_ascii=False, allow_nan=False)
     (inside / "audit.json").write_text(text + "\n", encoding="utf-8", errors="replace")
 
