@@ -32,7 +32,8 @@ class Verdict:
     level : {"checked", "assumed", "cannot tell"}
         "checked": the share of wrong labels rests on rows that a person has checked and holds
         whatever the noise; "assumed": it holds if errors strike the rows of a class alike;
-        "cannot tell": not even then. The suspects may be worth a look at any level.
+        "cannot tell": not even then, or too few rows were checked. The suspects may be worth a
+        look at any level.
     sentences : tuple of str
         Why, in plain words, the most important first; the last one is the next step.
     tests : mapping
@@ -208,13 +209,13 @@ def conclude(
 
 
 def _barely_checked(base: Verdict, checked: Checked, named: Sequence[str]) -> Verdict:
-    """Leave the level where it was: so few answers settle nothing."""
+    """So few answers settle nothing, and the numbers are no longer the model's alone."""
     gone = ("Too few rows", "Most suspect", "Next:")
     kept = [one for one in base.sentences if one != HIDDEN and not one.startswith(gone)]
-    level = "assumed" if base.level == "checked" else base.level
     more = max(checked.rows_for_some - checked.rows, 1)
     step = f"Next: answer more rows: misnomer check FOLDER, with --rows {more} if none is open."
-    return replace(base, level=level, sentences=(checked.too_few, HIDDEN, *kept, *named, step))
+    said = (checked.too_few, HIDDEN, *kept, *named, step)
+    return replace(base, level="cannot tell", sentences=said)
 
 
 def _copies(near: Sequence[tuple[str, float]]) -> list[str]:

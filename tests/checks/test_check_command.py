@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from misnomer import load_audit
+from misnomer.audit.batches import collector
 from misnomer.audit.files.checks import CheckFolder
 from misnomer.cli import app
 from misnomer.review.server.checks import check_application
@@ -76,6 +77,25 @@ def test_a_sheet_goes_out_and_comes_back(place, tmp_path):
     again = run("audit", data, "--label", "pet", "--out", folder, "--force")
     assert again.exit_code == 0 and "holds whatever the noise" in again.output
     assert "of 40 wrong" in again.output
+
+
+def test_rows_read_by_batches_find_the_checks_of_their_folder(place, tmp_path, monkeypatch):
+    _, data, true = place
+    chosen = collector._chosen
+    monkeypatch.setattr(collector, "_chosen", lambda n, most, seed: chosen(n, 100, seed))
+    folder, sheet = tmp_path / "many", tmp_path / "sheet.csv"
+    words = ("audit", data, "--label", "pet", "--memory", "8GB", "--out", folder)
+    assert run(*words).exit_code == 0
+    assert (folder / "sample").exists()
+    run("check", folder, "--rows", 40, "--seed", 1, "--sheet", sheet)
+    filled(sheet, true)
+    done = run("check", folder, "--answers", sheet)
+    assert "of 40 checked rows are wrong" in done.output and "--force takes" in done.output
+    again = run(*words, "--force")
+    assert again.exit_code == 0 and "of 40 wrong" in again.output
+    told = json.loads((folder / "audit.json").read_text("utf-8"))
+    assert told["verdict"]["level"] == "checked"
+    assert load_audit(folder / "sample").verdict.level == "checked"
 
 
 def test_the_report_says_assumed_before_anybody_checked(place):
