@@ -112,6 +112,9 @@ void mark_present8(const std::uint8_t *codes, Index rows, Index columns, std::ui
 
 }  // namespace
 
+bool log_shares(const SharesCall &);  // kernels_shares.cpp
+void softmax(const SoftmaxCall &);
+
 const Kernels &kernels() {
     static constexpr Kernels table{MISNOMER_TEXT(MISNOMER_VARIANT),
                                    lanes,
@@ -127,7 +130,9 @@ const Kernels &kernels() {
                                    product_of_words,
                                    merge,
                                    mark_present8,
-                                   mark_present<std::uint16_t>};
+                                   mark_present<std::uint16_t>,
+                                   log_shares,
+                                   softmax};
     return table;
 }
 

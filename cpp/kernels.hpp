@@ -120,6 +120,9 @@ constexpr int tile_rows = 64;
 constexpr int word_piece = 1024;
 constexpr int widest = 8;  // vectors of classes that are held in registers
 
+struct SharesCall;   // shares.hpp
+struct SoftmaxCall;
+
 struct Kernels {
     const char *variant;
     int lanes;
@@ -136,6 +139,8 @@ struct Kernels {
     void (*merge)(double *total, double *part, Index size);
     void (*presence8)(const std::uint8_t *, Index rows, Index columns, std::uint8_t *seen);
     void (*presence16)(const std::uint16_t *, Index rows, Index columns, std::uint8_t *seen);
+    bool (*log_shares)(const SharesCall &);  // false where a count is not positive
+    void (*softmax)(const SoftmaxCall &);
 };
 
 namespace baseline { const Kernels &kernels(); }

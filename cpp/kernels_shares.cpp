@@ -40,11 +40,6 @@ inline void read_tile(const SharesCall &call, Classes classes, Index first, Inde
         each_cell(from, classes, first, size, call.tile, body);
     };
     each(call.sums, [](double &cell, double value) { cell = value; });
-    if (call.less.data)
-        each(call.less, [](double &cell, double value) {
-            cell -= value;
-            cell = cell < 0.0 ? 0.0 : cell;  // a NaN stays one
-        });
     each(call.extra, [](double &cell, double value) { cell += value; });
 }
 
@@ -64,16 +59,6 @@ inline bool take_logs(double *tile, Index size) {
     return fine;
 }
 
-template <class Classes>
-inline void center(double *row, Classes classes, Index size) {
-    for (Index s = 0; s < size; ++s, row += classes) {
-        double mean = 0.0;
-        for (Index k = 0; k < classes; ++k) mean += row[k];
-        mean /= static_cast<double>(Index{classes});
-        for (Index k = 0; k < classes; ++k) row[k] -= mean;
-    }
-}
-
 // Call `body(cell of the result, cell of the tile, class)` for some statistics.
 template <class Classes, class Body>
 inline void each_result(const SharesCall &call, Classes classes, Index first, Index size,
@@ -90,17 +75,6 @@ inline void each_result(const SharesCall &call, Classes classes, Index first, In
     }
 }
 
-// Turn masses into what is to be taken off: their logarithms, where centered less the mean.
-void take_log_of_mass(const SharesCall &call) {
-    double mean = 0.0;
-    for (Index k = 0; k < call.classes; ++k) {
-        call.mass[k] = part(log_above(all(call.mass[k])), 0);
-        mean += call.mass[k] / static_cast<double>(call.classes);
-    }
-    if (call.centered)
-        for (Index k = 0; k < call.classes; ++k) call.mass[k] -= mean;
-}
-
 template <class Classes>
 bool log_shares(const SharesCall &call, Classes classes) {
     for (Index first = 0; first < call.statistics; first += shares_tile) {
@@ -109,13 +83,12 @@ bool log_shares(const SharesCall &call, Classes classes) {
         for (Index s = 0; s < size; ++s)
             for (Index k = 0; k < classes; ++k) call.mass[k] += call.tile[s * classes + k];
         if (!take_logs(call.tile, size * classes)) return false;
-        if (call.centered) center(call.tile, classes, size);
         const double *tile = call.tile;
         each_result(call, classes, first, size,
                     [&](double &out, Index at, Index) { out = tile[at]; });
     }
-    take_log_of_mass(call);
-    const double *mass = call.mass;
+    double *mass = call.mass;
+    for (Index k = 0; k < classes; ++k) mass[k] = part(log_above(all(mass[k])), 0);
     each_result(call, classes, 0, call.statistics,
                 [&](double &out, Index, Index k) { out -= mass[k]; });
     return true;

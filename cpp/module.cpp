@@ -181,7 +181,6 @@ NB_MODULE(_compiled, m) {
     m.def("expect", &expect, "blocks"_a, "weights"_a.noconvert(), "table"_a.noconvert(),
           "codes"_a.noconvert(), "weight"_a.noconvert().none(), "joint"_a.noconvert(),
           "out"_a.noconvert(), "threads"_a);
-    add_pooled(m);
     add_shares(m);
     m.def("presence", &presence, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def("padded", [](std::size_t n) { return padded(n, chosen_kernels().lanes); }, "classes"_a,

@@ -7,7 +7,6 @@
 
 namespace misnomer {
 
-void add_pooled(nanobind::module_ &m);
 void add_shares(nanobind::module_ &m);
 
 }  // namespace misnomer

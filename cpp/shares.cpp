@@ -1,6 +1,5 @@
 #include "shares.hpp"
 
-#include <string>
 #include <vector>
 
 #include "buffer.hpp"
@@ -17,43 +16,22 @@ namespace {
 template <class T>
 using Plane = nb::ndarray<T, nb::ndim<2>, nb::device::cpu>;
 
-bool run(const SharesCall &call) {
-    [[maybe_unused]] const std::string variant = chosen_kernels().variant;
-#ifdef MISNOMER_WITH_AVX512
-    if (variant == "avx512") return avx512::log_shares(call);
-#endif
-#ifdef MISNOMER_WITH_AVX2
-    if (variant == "avx2") return avx2::log_shares(call);
-#endif
-    return baseline::log_shares(call);
-}
-
 Counts counts(const Plane<const double> &array) {
     return {array.data(), array.stride(0), array.stride(1)};
 }
 
 bool log_shares(const Plane<const double> &sums, const Plane<const double> &extra,
-                const std::optional<Plane<const double>> &less, const Plane<double> &out,
-                bool centered) {
+                const Plane<double> &out) {
     const Index classes = sums.shape(0), statistics = sums.shape(1);
     std::vector<double> mass(classes);
     Buffer<double> tile((shares_tile + 1) * classes + 8);
-    const SharesCall call{classes,      statistics,    counts(sums),  less ? counts(*less) : Counts{},
-                          counts(extra), out.data(),   out.stride(0), out.stride(1),
-                          centered,      mass.data(),  tile.data()};
+    SharesCall call{};
+    call.classes = classes, call.statistics = statistics;
+    call.sums = counts(sums), call.extra = counts(extra);
+    call.out = out.data(), call.by_class = out.stride(0), call.by_statistic = out.stride(1);
+    call.mass = mass.data(), call.tile = tile.data();
     nb::gil_scoped_release released;
-    return run(call);
-}
-
-void run(const SoftmaxCall &call) {
-    [[maybe_unused]] const std::string variant = chosen_kernels().variant;
-#ifdef MISNOMER_WITH_AVX512
-    if (variant == "avx512") return avx512::softmax(call);
-#endif
-#ifdef MISNOMER_WITH_AVX2
-    if (variant == "avx2") return avx2::softmax(call);
-#endif
-    baseline::softmax(call);
+    return chosen_kernels().log_shares(call);
 }
 
 // Replace scores by shares.
@@ -64,7 +42,7 @@ void softmax(const nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cp
     const SoftmaxCall call{rows, static_cast<int>(classes), share.data(), height.data(),
                            space.data()};
     nb::gil_scoped_release released;
-    run(call);
+    chosen_kernels().softmax(call);
 }
 
 }  // namespace
@@ -72,7 +50,7 @@ void softmax(const nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cp
 void add_shares(nb::module_ &m) {
     m.def("softmax", &softmax, "share"_a.noconvert(), "height"_a.noconvert());
     m.def("log_shares", &log_shares, "sums"_a.noconvert(), "extra"_a.noconvert(),
-          "less"_a.noconvert().none(), "out"_a.noconvert(), "centered"_a);
+          "out"_a.noconvert());
 }
 
 }  // namespace misnomer

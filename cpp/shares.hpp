@@ -5,19 +5,18 @@
 
 namespace misnomer {
 
-// A view of numbers by class and statistic; null where there are none.
+// A view of numbers by class and statistic.
 struct Counts {
     const double *data;
     Index by_class, by_statistic;
 };
 
-// out = log c - log sum_statistics c, with c = max(sums - less, 0) + extra.
+// out = log c - log sum_statistics c, with c = sums + extra.
 struct SharesCall {
     Index classes, statistics;
-    Counts sums, less, extra;
+    Counts sums, extra;
     double *out;
     Index by_class, by_statistic;  // of out
-    bool centered;                 // less the mean over the classes
     double *mass;                  // (classes): zeros
     double *tile;                  // scratch: shares_tile * classes, rounded up to whole vectors
 };
@@ -35,22 +34,5 @@ struct SoftmaxCall {
 inline Index softmax_space(Index classes) { return 2 * tile_rows * classes; }
 
 constexpr Index shares_tile = 64;  // statistics that are worked on at once
-
-namespace baseline {
-bool log_shares(const SharesCall &);
-void softmax(const SoftmaxCall &);
-}
-#ifdef MISNOMER_WITH_AVX2
-namespace avx2 {
-bool log_shares(const SharesCall &);
-void softmax(const SoftmaxCall &);
-}
-#endif
-#ifdef MISNOMER_WITH_AVX512
-namespace avx512 {
-bool log_shares(const SharesCall &);
-void softmax(const SoftmaxCall &);
-}
-#endif
 
 }  // namespace misnomer

@@ -147,7 +147,7 @@ def log_shares(sums: Array, virtual: Array) -> Array:
     virtual = np.broadcast_to(np.asarray(virtual, np.float64), sums.shape)
     K, S = sums.shape
     out = np.empty((S, K)).T if sums.strides[0] < sums.strides[1] else np.empty((K, S))
-    if not _compiled.log_shares(sums, virtual, None, out, False):
+    if not _compiled.log_shares(sums, virtual, out):
         return reference.log_shares(sums, virtual)
     return out
 
