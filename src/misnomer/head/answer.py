@@ -137,6 +137,8 @@ def _gathered(
 
     def add(times: float, scorer: Scorer) -> None:
         nonlocal weights, bias
+        if times == 0.0:
+            return
         if isinstance(scorer, Linear):
             weights, bias = weights + times * scorer.weights, bias + times * scorer.bias
         else:

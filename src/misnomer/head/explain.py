@@ -50,6 +50,7 @@ CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 FLAT_SLOPE = 1e-2
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
+LEAST_SHARE = 0.01  # of a learner in the mixture
 CLEAR_ERRORS = 2.0  # standard errors of gain by which trees must beat channels of strata
 
 
@@ -170,7 +171,8 @@ class Search:
         if rows.evidence is not None:
             starts = starts[:1]  # what is said comes with channels of its own
         best = self.best_climb(problem, starts)
-        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, plain)])
+        told = replace(plain, chance=chance_of(best))
+        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, told)])
         fixed = self._telling(problem, fixed, starts, best)
         if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
             found = [self._explained(problem, fixed, plain.bases, [start]) for start in starts]
@@ -253,6 +255,7 @@ class Search:
             temper = float(np.clip(found.point.temper / problem.units[1], LEAST_TEMPER, 1.0))
             view = replace(view, channel=found.point.channel, temper=temper)
             starts = [Start(found.point.channel, found.typical)]
+        found = heard(found)
         if self.progress is not None:
             self.progress(-found.cost)
         return found
@@ -276,15 +279,13 @@ class Search:
         Where a column or the margin tells where errors strike, trees could take the errors for
         classes: they must explain left-out labels better than such channels do.
         """
-        by_channels = stratified_chance(best)
         trees = [one for one in fixed if isinstance(one.scorer, Forest)]
-        if by_channels is None or not trees:
+        by_channels = stratified_chance(best) if trees else None
+        if by_channels is None:
             return fixed
         richer = self.best_climb(replace(problem, scored=[*problem.scored, *trees]), starts)
-        share = softmax(richer.logits())[0]
-        chance = (share * problem.rows.seen_through(richer.point.channel)).sum(axis=1)
         at = problem.rows.labeled
-        gain = np.log(np.maximum(chance, LEAST_CHANCE)) - np.log(by_channels)
+        gain = np.log(chance_of(richer)) - np.log(by_channels)
         error = float(gain[at].std()) / np.sqrt(len(at))
         if float(gain[at].mean()) > CLEAR_ERRORS * error:
             return fixed
@@ -321,6 +322,19 @@ def tempered(one: Explanation) -> Explanation:
     return replace(
         one, point=replace(one.point, log_temper=one.point.log_temper + float(np.log(factor)))
     )
+
+
+def chance_of(one: Explanation) -> Array:
+    """Compute P(what is said of a row | x), (n,); one where nothing is."""
+    share = softmax(one.logits())[0]
+    chance = (share * one.problem.rows.seen_through(one.point.channel)).sum(axis=1)
+    return np.asarray(np.maximum(chance, LEAST_CHANCE))
+
+
+def heard(one: Explanation) -> Explanation:
+    """Leave out learners whose share changes nothing: others need not be scored by them."""
+    shares = np.where(one.point.shares < LEAST_SHARE, 0.0, one.point.shares)
+    return replace(one, point=replace(one.point, shares=shares / shares.sum()))
 
 
 def stratified_chance(best: Explanation) -> Array | None:

@@ -38,6 +38,9 @@ class View:
         P(given label | true class).
     temper : float
         How far naive Bayes is believed: the factor of its scores.
+    chance : (n,) array, optional
+        P(what is said of a row | x) by naive Bayes behind a channel: a costly learner that is
+        clearly worse need not be fitted to all folds.
     anchor : (K,) array, optional
         Virtual rows of each class that hold the class shares: none may vanish.
     memory : dict
@@ -51,6 +54,7 @@ class View:
     memory: dict[Any, Array] = field(default_factory=dict)
     bases: dict[str, dict[Any, Any]] = field(default_factory=dict)
     anchor: Array | None = None
+    chance: Array | None = None
 
 
 @runtime_checkable

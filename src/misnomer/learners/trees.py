@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
-from misnomer.learners.learner import Scored, View, centered
+from misnomer.learners.learner import LEAST_CHANCE, Scored, View, calibrated, centered
 from misnomer.learners.logistic import is_embedding
 from misnomer.learners.rows import Rows
 from misnomer.table import Batch, Schema
@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 
 FEWEST_ROWS, CLASS_ROWS = 500, 50  # in all, and of a class on average: of fewer they learn noise
 TREES, LEAF_ROWS = 100, 3
+CLEAR_ERRORS = 2.0  # standard errors of loss on the first fold: no more trees are grown
 MOST_ROWS = 5000  # that a forest is grown on
 MOST_HOT, MOST_WORDS = 30, 100  # categories and counts that become columns of their own
 LEAST_SHARE = 0.04  # over the number of classes: no class is impossible for a leaf of few rows
@@ -53,6 +54,8 @@ class Trees:
         for place, places in enumerate(folds):
             forest = self._grown(cells, share, at[fold[at] != place])
             out[places] = forest.leaf_shares(cells[places])
+            if place == 0 and _is_worse(rows, view, log_shares(out), places):
+                return []
         scorer = self._grown(cells, share, at)
         scorer = Forest(
             self.name, rows.schema, columns, scorer.roots, scorer.nodes, scorer.splits,
@@ -79,6 +82,18 @@ class Trees:
         )
         grower.fit(cells[use], target.argmax(axis=1) if whole else target, sample_weight=weight)
         return forest_of(self.name, grower.estimators_)
+
+
+def _is_worse(rows: Rows, view: View, scores: Array, places: NDArray[np.intp]) -> bool:
+    """Tell from one fold whether trees explain what is said clearly worse than naive Bayes does."""
+    every, said = rows.at_face_value
+    own = np.isin(every, places)
+    at, said = every[own], said[own]
+    if view.chance is None or not len(at):
+        return False
+    chance = (calibrated(scores[at], said, rows.weight[at])[0] * said).sum(axis=1)
+    gain = np.log(np.maximum(chance, LEAST_CHANCE)) - np.log(view.chance[at])
+    return float(gain.mean()) < -CLEAR_ERRORS * float(gain.std()) / np.sqrt(len(at))
 
 
 @dataclass(frozen=True, eq=False)

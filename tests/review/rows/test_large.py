@@ -117,7 +117,7 @@ def test_a_refit_moves_the_worst_rows(review, audited, monkeypatch):
     assert set(after[:500]) == set(before[:500]) and (after[500:] == before[500:]).all()
     wrong = ranking.wrong[after[:500]]
     assert (np.diff(wrong) <= 0).all()
-    assert 0 < abs(wrong - review.first.wrong[after[:500]]).max() < 0.3
+    assert 0 < abs(wrong - review.first.wrong[after[:500]]).max() < 0.5
     shown = describe_row(review, int(after[20]))
     assert shown["probability"] == pytest.approx(ranking.wrong[after[20]])
     assert review.progress().left.model.value > 0
