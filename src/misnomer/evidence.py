@@ -210,13 +210,17 @@ def explained(
 #: What the model, fitted to all rows, owes to the row in question; it is judged without that.
 WITHOUT_ITSELF = "judged without itself"
 
+#: What trees say of a row.
+TOGETHER = "columns together"
+
 
 def without_itself(evidence: Evidence, posterior: Array, absent: str = "") -> Evidence:
     """Add the term that brings the evidence to the posterior by which the row was judged.
 
     The model has seen the row; the audit judges every row by the others. With that term, evidence
     adds up to the log-odds of what is shown. Where a classifier is ``absent`` that the audit
-    listened to, the term is what it said.
+    listened to, the term is what it said. Trees that have seen a row know it by heart: what they
+    say without it stands in their own term.
     """
     if not (posterior > 0).all():
         return evidence  # its class is known: nothing is weighed
@@ -224,6 +228,9 @@ def without_itself(evidence: Evidence, posterior: Array, absent: str = "") -> Ev
     gap = gap - gap.mean()
     if float(np.abs(gap).max(initial=0.0)) < 1e-9:
         return evidence
+    if TOGETHER in evidence.names and not absent:
+        own = np.array(evidence.names) == TOGETHER
+        return replace(evidence, terms=evidence.terms + own[:, None] * gap)
     return replace(
         evidence,
         names=(*evidence.names, absent or WITHOUT_ITSELF),

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score
 
-from misnomer import NoisyLabelClassifier, make_noisy_labels
+from misnomer import NoisyLabelClassifier, audit, make_noisy_labels
 from misnomer.simulate import pair_noise, uniform_noise
 from tests.head.test_one_posterior import spoiled_town
 
@@ -42,3 +42,13 @@ def test_trees_do_not_learn_the_errors_of_a_town():
     after, place = model.fit_.details["posterior"], np.searchsorted(model.classes_, given)
     doubt = 1.0 - after[np.arange(len(given)), place]
     assert abs(doubt.mean() - (given != true).mean()) < 0.04
+
+
+def test_trees_that_know_a_row_by_heart_say_what_they_say_without_it():
+    """No term for "judged without itself" beside a term of trees that takes it back."""
+    X, true = decided_together(700)
+    given = make_noisy_labels(true, uniform_noise(3, 0.15), random_state=2)
+    found = audit(X, given.astype(str))
+    row = int(found.ranking[0])
+    why = found.explain(row)
+    assert "columns together" in why.names and "judged without itself" not in why.names

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import kernels
-from misnomer.evidence import Evidence
+from misnomer.evidence import TOGETHER, Evidence
 from misnomer.families.family import log
 from misnomer.head.rates import Strata
 from misnomer.learners.learner import Scorer, centered
@@ -20,7 +20,6 @@ from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
-TOGETHER = "columns together"
 _NEEDS_SUM = "a model with learners beyond naive Bayes has no {}"
 
 
