@@ -124,7 +124,7 @@ def test_the_solvers_own_findings_are_taken():
     assert found.error_count.value == pytest.approx(0.9 * dogs + 0.1 * (240 - dogs))
     assert (found.error_rate.low, found.error_rate.high) == (0.1, 0.9)
     assert found.error_rate.confidence == 0.8
-    assert found.verdict is verdict
+    assert found.verdict == verdict
     assert found.fitted.solver == "pool" and found.fitted.notes == ("a note",)
     np.testing.assert_array_equal(found.matrix_high, ends[1])
 
