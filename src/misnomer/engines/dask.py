@@ -65,7 +65,7 @@ class Cluster:
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=memory,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # any free port: two audits at once do not clash
             )
             client = Client(local)
             self._own = [client, local]

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from misnomer.audit.files.origin import is_near
 from misnomer.audit.files.save import write_tables
 from misnomer.reports.wording import counted
 from misnomer.review.decisions import Decision, Decisions
@@ -257,7 +258,9 @@ def _written(
         return exchange.write(audit, decisions, out, kind)
     decided = {one.row: one for one in decisions.standing()}
     rule = Rule(audit.label, audit.annotators is not None, decided, probability)
-    types = dictionary_types(audit.origin.path) if audit.origin is not None else {}
+    beside = (file.absolute().parent.parent, Path.cwd())
+    near = audit.origin is not None and is_near(audit.origin.path, beside)
+    types = dictionary_types(audit.origin.path) if audit.origin is not None and near else {}
     if isinstance(audit, LargeRows):
         return written_by_parts(audit, rule, out, types)
     judged = audit

@@ -258,7 +258,7 @@ def test_the_command_line_by_batches(tmp_path, whole):
     messy_sites().to_csv(path, index=False)
     words = ["audit", path, "--label", "y", "--noise-group", "site", "--trusted", "ok"]
     done = subprocess.run(
-        [sys.executable, "-m", "misnomer", *map(str, words), "--memory", "500MB", "--out", out],
+        [sys.executable, "-m", "misnomer", *map(str, words), "--memory", "700MB", "--out", out],
         capture_output=True,
         text=True,
         check=False,
