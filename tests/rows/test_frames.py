@@ -1,5 +1,7 @@
 """First calls: whatever holds rows is a table, for the audit and for the classifier."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -63,6 +65,41 @@ def test_hugging_face_datasets():
         ValueError, match=r"in parts \('train'\): pass one of them, data\['train'\]"
     ):
         audit(datasets.DatasetDict({"train": rows}), label="y")
+
+
+class Stored:
+    """What is asked of a Hugging Face Dataset, where that library is not installed."""
+
+    __module__ = "datasets.arrow_dataset"
+
+    def __init__(self, table, classes):
+        self.table = table
+        self.features = {name: SimpleNamespace() for name in table.column_names}
+        self.features["y"] = SimpleNamespace(names=classes)
+
+    def __len__(self):
+        return len(self.table)
+
+    def with_format(self, form):
+        assert form == "arrow"
+        return self.table
+
+
+def test_classes_of_a_dataset_go_by_their_names():
+    codes = np.where(TRUE[0] == TRUE, 0, 1).tolist()
+    codes[-1] = -1
+    rows = Stored(pa.table({"text": TEXTS, "y": codes}), ["ham", "spam"])
+    given = audit(rows, label="y").rows["given_label"].to_list()
+    assert given[:-1] == [("ham", "spam")[code] for code in codes[:-1]]
+    assert pd.isna(given[-1])
+
+
+def test_a_stream_of_rows_says_what_to_pass():
+    stream = type("IterableDataset", (), {"__module__": "datasets.x", "with_format": None})()
+    with pytest.raises(TypeError, match=r"a stream of rows: pass a list of them, list\(X\)"):
+        audit(stream, label="y")
+    with pytest.raises(TypeError, match="a stream of rows"):
+        NoisyLabelNB().fit(stream, Y)
 
 
 def test_a_frame_may_be_followed_by_its_array():

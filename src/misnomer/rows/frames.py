@@ -48,7 +48,7 @@ def as_table(X: Any) -> Any:
     if _is_series(X):
         return _from_series(X)
     if type(X).__module__.partition(".")[0] == "datasets" and hasattr(X, "with_format"):
-        return X.with_format("arrow")[:]
+        return _from_dataset(X)
     return _named_by_texts(X) if is_frame(X) else X
 
 
@@ -81,6 +81,24 @@ def _from_list(X: Any) -> Any:
         names = dict.fromkeys(name for row in X for name in row)
         return _from_dict({name: [row.get(name) for row in X] for name in names})
     return _one_column(X) if len(X) and isinstance(X[0], str) and _texts(X) else X
+
+
+def _from_dataset(X: Any) -> pa.Table:
+    """Read a Hugging Face Dataset; classes by their names, where its features name them."""
+    if not hasattr(X, "__len__"):
+        raise TypeError("X is a stream of rows: pass a list of them, list(X)")
+    table = X.with_format("arrow")[:]
+    for name, feature in X.features.items():
+        names = getattr(feature, "names", None)
+        if names and pa.types.is_integer(table.column(name).type):
+            named = pa.array([_class_name(names, code) for code in table.column(name).to_pylist()])
+            table = table.set_column(table.column_names.index(name), name, named)
+    return table
+
+
+def _class_name(names: Any, code: int | None) -> str | None:
+    """Name a class by its number; -1 is how such data say that there is no label."""
+    return names[code] if code is not None and 0 <= code < len(names) else None
 
 
 def _from_dict(X: Mapping[Any, Any]) -> pa.Table:
