@@ -22,7 +22,7 @@ from misnomer.audit.wide import WideAudit, wide_verdict
 from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.terms import Terms
-from misnomer.classifiers.wide import cuts_of, tokens_of, wide_model
+from misnomer.classifiers.wide import wide_model
 from misnomer.engines.stream import joined
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.blocks import Block
@@ -30,6 +30,7 @@ from misnomer.rows import read
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
 from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right, fit_sparse
+from misnomer.solvers.sparse.rows import cuts_of, tokens
 from misnomer.table import Schema
 
 _CELLS = 1 << 27  # classes times statistics: a gigabyte of weights
@@ -121,7 +122,7 @@ def audit_blocks(
     """Fit compact rows and put the answers together."""
     started = perf_counter() if started is None else started
     cuts = cuts_of(blocks)
-    rows = tokens_of(blocks, cuts)
+    rows = tokens(blocks, cuts)
     fit = fit_sparse(rows, label, len(names), trusted=trusted, progress=progress)
     sure = np.zeros(len(label), bool) if trusted is None else trusted & (label >= 0)
     right = chance_of_right(fit.found, fit.judged.share, label)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.classifiers.wide import PARTS, WideModel
+from misnomer.classifiers.wide import WideModel
+from misnomer.solvers.sparse.rows import PARTS
 from misnomer.solvers.sparse.weights import Background, Sums
 from misnomer.store import checks
 from misnomer.store.checks import columns_of, described

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.sparse.rows import Places
@@ -266,10 +265,3 @@ def next_scale(
     if curve <= 0:
         return scale
     return float(np.clip(scale + slope / curve, scale / 2, min(scale * 2, 1.0)))
-
-
-def channel_of(pairs: Pairs, found: Judged) -> sparse.csr_array:
-    """Lay the channel of the pairs that occur out as a sparse matrix, (L, K)."""
-    value = chances(pairs, found.mass, found.rate, found.virtual)
-    shape = (pairs.labels, pairs.labels)
-    return sparse.csr_array((value, (pairs.given, pairs.true)), shape=shape)

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from misnomer.solvers.sparse.channel import SCALES, Judged, Pairs, channel_of, judge, pairs_of
+from misnomer.solvers.sparse.channel import SCALES, Judged, Pairs, judge, pairs_of
 from misnomer.solvers.sparse.rows import Places, Tokens
 from misnomer.solvers.sparse.scores import KEPT, Candidates, Own, candidates
 from misnomer.solvers.sparse.weights import Background, Sums, background, sums_by_class, weights_of
@@ -50,26 +49,11 @@ class SparseFit:
     prior: Array
 
     @property
-    def channel(self) -> sparse.csr_array:
-        """P(given | true) of the pairs that occur, (L, K); other pairs share what is left."""
-        return channel_of(self.pairs, self.judged)
-
-    @property
     def class_shares(self) -> Array:
         """The share of each true class among the rows, (K,)."""
         K = self.pairs.labels
         mass = np.bincount(self.found.classes.ravel(), self.judged.share.ravel(), minlength=K)
         return np.asarray(mass / mass.sum())
-
-    def predict(self, rows: Tokens) -> Places:
-        """Find the most probable true class of other rows."""
-        label, weight = np.full(len(rows), -1), np.zeros(len(rows))
-        own = Own(self.sums, self.behind)
-        weights = weights_of(self.sums, self.behind)
-        best = candidates(rows, weights, own, label, weight, self.prior)
-        score = self.judged.scale * best.evidence + np.log(self.prior)[best.classes]
-        place = score.argmax(axis=1)[:, None]
-        return np.take_along_axis(best.classes, place, axis=1)[:, 0].astype(np.intp)
 
 
 def fit_sparse(

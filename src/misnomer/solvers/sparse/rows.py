@@ -20,7 +20,7 @@ from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-_TENTHS = 10  # parts that a real column is cut into
+PARTS = 10  # that a real column is cut into
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,10 @@ class Tokens:
         return Tokens(self.matrix[rows], self.owner)
 
 
-def tokens(blocks: Sequence[Block]) -> Tokens:
-    """List what occurs in the rows of some blocks.
+def tokens(blocks: Sequence[Block], cuts: Array | None = None) -> Tokens:
+    """List what occurs in the rows of some blocks, real numbers by the tenth they lie in.
+
+    ``cuts`` are the tenths of the real columns, in their order; by default those of these rows.
 
     Examples
     --------
@@ -74,9 +76,11 @@ def tokens(blocks: Sequence[Block]) -> Tokens:
     >>> tokens([colors]).matrix.toarray().tolist()
     [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]
     """
-    parts, owners, first = [], [], 0
+    parts, owners, first, reals = [], [], 0, 0
+    cuts = cuts_of(blocks) if cuts is None else cuts
     for block in blocks:
-        matrix, owner = _listed(block)
+        matrix, owner = _occurring(block, cuts[reals:])
+        reals += block.values.shape[1] if isinstance(block, Reals) else 0
         parts.append(matrix)
         owners.append(owner + first)
         first += int(owner.max(initial=-1)) + 1
@@ -96,14 +100,14 @@ def _in_order(matrix: sparse.csr_array) -> sparse.csr_array:
     return matrix
 
 
-def _listed(block: Block) -> tuple[sparse.csr_array, Places]:
+def _occurring(block: Block, cuts: Array) -> tuple[sparse.csr_array, Places]:
     if isinstance(block, Words):
         return block.matrix, np.zeros(block.width, np.intp)
     if isinstance(block, Codes):
         return _one_hot(block.codes.astype(np.int64), np.array(block.sizes))
     if isinstance(block, Flags):
         return _one_hot(_two_values(block), np.full(block.columns, 2))
-    return _one_hot(_tenths(block), np.full(block.values.shape[1], _TENTHS))
+    return _one_hot(_tenths(block, cuts), np.full(block.values.shape[1], PARTS))
 
 
 def _one_hot(codes: NDArray[np.int64], sizes: NDArray[Any]) -> tuple[sparse.csr_array, Places]:
@@ -126,12 +130,35 @@ def _two_values(block: Flags) -> NDArray[np.int64]:
     return out
 
 
-def _tenths(block: Reals) -> NDArray[np.int64]:
-    """Number the tenth of its column that each value lies in."""
-    out = np.full(block.values.shape, _TENTHS, np.int64)
+def cuts_of(blocks: Sequence[Block]) -> Array:
+    """Find the tenths of every real column, (d, 9).
+
+    Examples
+    --------
+    >>> cuts_of([Reals(np.arange(11.0)[:, None], np.zeros(1))]).tolist()
+    [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]]
+    """
+    columns = [column for block in blocks if isinstance(block, Reals) for column in block.values.T]
+    out = np.full((len(columns), PARTS - 1), np.inf)
+    for own, values in zip(out, columns, strict=True):
+        seen = values[~np.isnan(values)]
+        if len(seen):
+            cuts = np.unique(np.quantile(seen, np.arange(1, PARTS) / PARTS))
+            own[: len(cuts)] = cuts
+    return out
+
+
+def _tenths(block: Reals, cuts: Array) -> NDArray[np.int64]:
+    """Number the tenth of its column that each value lies in; ten means "nothing observed".
+
+    Examples
+    --------
+    >>> cuts = np.array([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]])
+    >>> _tenths(Reals(np.array([[0.5], [9.0], [np.nan]]), np.zeros(1)), cuts).ravel().tolist()
+    [0, 9, 10]
+    """
+    out = np.full(block.values.shape, PARTS, np.int64)
     for j, values in enumerate(block.values.T):
         seen = ~np.isnan(values)
-        if seen.any():
-            cuts = np.quantile(values[seen], np.arange(1, _TENTHS) / _TENTHS)
-            out[seen, j] = np.searchsorted(np.unique(cuts), values[seen], side="right")
+        out[seen, j] = np.searchsorted(cuts[j], values[seen], side="right")
     return out
