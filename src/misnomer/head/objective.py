@@ -218,18 +218,23 @@ class Problem:
 
     def logits(self, point: Point) -> Array:
         """Compute B (sum_j w_j S_j + a) of the rows of which something is said, (n, K)."""
-        mixed = np.tensordot(point.shares, self._said[0], axes=1)
-        return np.asarray(point.temper * (mixed + point.shift))
+        mixed = np.asarray(np.tensordot(point.shares, self._said[0], axes=1))
+        mixed += point.shift
+        mixed *= point.temper
+        return mixed
 
     def judge(self, logits: Array, channel: Array) -> Judgement:
         """Weigh the classes of each row by what is said of it."""
         share = kernels.softmax(logits)[0]
         _, label, besides, _ = self._said
-        joint = np.where((label >= 0)[:, None], channel[label], 1.0) * share
+        joint = channel[label]
+        joint[label < 0] = 1.0
+        joint *= share
         if besides is not None:
             joint *= besides
         chance = np.maximum(joint.sum(axis=1), LEAST)
-        return Judgement(share, joint / chance[:, None], chance)
+        joint /= chance[:, None]
+        return Judgement(share, joint, chance)
 
     def joint(self, posterior: Array) -> Array:
         """Add up the weight of (given, true) over the labeled rows, (K, K)."""
@@ -249,7 +254,9 @@ class Problem:
         logits = self.logits(point)
         judged = self.judge(logits, point.channel)
         cost, push = anchored(judged.share, self.rows.weight[self.rows.informed], self.virtual)
-        slope = (judged.share - judged.posterior) * weight[:, None] + push
+        slope = judged.share - judged.posterior
+        slope *= weight[:, None]
+        slope += push
         away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
         off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
         value = (

@@ -128,7 +128,8 @@ def anchored(share: Array, weight: Array, anchor: Array) -> tuple[float, Array]:
     total = float(weight.sum())
     mean = np.maximum(weight @ share / total, 1e-9)
     pull = -anchor / mean / total
-    slope = weight[:, None] * share * (pull - (share @ pull)[:, None])
+    slope = weight[:, None] * share
+    slope *= pull - (share @ pull)[:, None]
     return -float(anchor @ np.log(mean)), slope
 
 

@@ -43,12 +43,14 @@ class NaiveBayes:
         """Score every row by the counts of the other folds."""
         out, counts = np.zeros((len(rows), rows.classes)), Counts(rows)
         for _, folds in rows.splits():
-            own = [counts.of(places, rows.hard[places]) for places in folds]
+            parts = [counts.statistics[places] for places in folds]
+            pairs = zip(parts, folds, strict=True)
+            own = [counts.of(part, rows.hard[places]) for part, places in pairs]
             total = _added(own)
-            for places, part in zip(folds, own, strict=True):
-                others = less(rows.schema, total, part)
+            for places, part, mine in zip(folds, parts, own, strict=True):
+                others = less(rows.schema, total, mine)
                 weights, bias = counts.table(others, counts.virtual(others))
-                out[places] += scored(counts.statistics[places], weights) + bias
+                out[places] += scored(part, weights) + bias
         weights, bias = counts.table(total, counts.virtual(total))
         scores = within_reach(out / len(rows.deals), rows.weight)
         return [Scored(scores, Linear(self.name, weights, bias))]
@@ -71,8 +73,8 @@ class SharedNaiveBayes:
                 left_out = list(chain.run(-1)[1].values())
             else:
                 left_out = [chain.run(place)[0] for place in range(len(folds))]
-            for places, (weights, bias) in zip(folds, left_out, strict=True):
-                out[places] += scored(counts.statistics[places], weights) + bias
+            for places, part, (weights, bias) in zip(folds, chain.parts, left_out, strict=True):
+                out[places] += scored(part, weights) + bias
         weights, bias = chain.run(-1)[0]
         scores = within_reach(out / len(deals), rows.weight)
         return [Scored(scores, Linear(self.name, weights, bias))]
@@ -94,9 +96,9 @@ class Counts:
     def __init__(self, rows: Rows) -> None:
         self.rows, self.statistics = rows, rows.statistics
 
-    def of(self, places: NDArray[np.intp], share: Array) -> Part:
+    def of(self, statistics: Any, share: Array) -> Part:
         """Share the statistics of some rows out over the classes."""
-        return class_sums(self.statistics[places], share), share.sum(axis=0)
+        return class_sums(statistics, share), share.sum(axis=0)
 
     def virtual(self, by_label: Part) -> Array:
         """Make the virtual examples, (K, S), from rows by label, none of those left out."""
@@ -122,7 +124,9 @@ class _Chain:
     ) -> None:
         self.rows, self.counts, self.folds = rows, counts, folds
         self.seen, self.temper = seen, temper
-        self.first = [counts.of(places, rows.hard[places]) for places in folds]
+        self.parts = [counts.statistics[places] for places in folds]  # cut once for all rounds
+        pairs = zip(self.parts, folds, strict=True)
+        self.first = [counts.of(part, rows.hard[places]) for part, places in pairs]
 
     def run(self, without: int) -> tuple[Table, dict[int, Table]]:
         """Share out and count until little would change, a fold left out; -1 leaves none out.
@@ -147,14 +151,15 @@ class _Chain:
     def _shared(self, fold: int, table: Table) -> Part:
         places, (weights, bias) = self.folds[fold], table
         weight = self.rows.weight[places]
-        scores = within_reach(scored(self.counts.statistics[places], weights) + bias, weight)
+        scores = within_reach(scored(self.parts[fold], weights) + bias, weight)
         joint = kernels.softmax(self.temper * scores)[0] * self.seen[places]
         total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        return self.counts.of(places, joint / total * weight[:, None])
+        return self.counts.of(self.parts[fold], joint / total * weight[:, None])
 
     def _added(self, own: dict[int, Part]) -> Part:
         none = np.zeros(0, np.intp)
-        return _added(list(own.values()) or [self.counts.of(none, self.rows.hard[none])])
+        empty = self.counts.statistics[none], self.rows.hard[none]
+        return _added(list(own.values()) or [self.counts.of(*empty)])
 
 
 def _added(parts: list[Part]) -> Part:

@@ -78,9 +78,7 @@ def task_of(audit: Audit, batch: Batch) -> Task:
         fitted.model_.schema,
         [batch],
         fold,
-        auto(channel.n_classes)
-        if named_solver(audit) == "head"
-        else channel,  # it begins from none
+        channel,
         resolve(fitted.smoothing),
         max_iter=fitted.max_iter,
         tol=fitted.tol,
