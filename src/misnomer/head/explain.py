@@ -177,8 +177,7 @@ class Search:
         if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
             found = [self._explained(problem, fixed, plain.bases, [start]) for start in starts]
         else:
-            # learners begin behind what naive Bayes has found: most often once is enough
-            starts.insert(0, Start(best.point.channel, best.typical))
+            starts.append(Start(best.point.channel, best.typical))
             found = [self._explained(problem, fixed, plain.bases, starts)]
         if is_drawn(rows):
             return self._with_checks(found, plain)
