@@ -28,6 +28,7 @@ CHANNEL = np.array([[0.8, 0.1, 0.05], [0.15, 0.8, 0.1], [0.05, 0.1, 0.85]])
 def few_trees(monkeypatch):
     """Laws of trees are laws of ten trees on a hundred rows."""
     monkeypatch.setattr(trees, "TREES", 10)
+    monkeypatch.setattr(trees, "ROUNDS", 5)
     monkeypatch.setattr(trees, "FEWEST_ROWS", 100)
     monkeypatch.setattr(trees, "CLASS_ROWS", 10)
 

@@ -1,9 +1,19 @@
 """Trees as arrays: scikit-learn's numbers, and nothing of columns that tell nothing."""
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesRegressor
+import pytest
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier
 
-from misnomer.learners.trees import forest_of, telling_columns
+from misnomer.learners import trees
+from misnomer.learners.learner import centered
+from misnomer.learners.trees import (
+    Trees,
+    averaged_trees,
+    boosting,
+    forest,
+    log_shares,
+    telling_columns,
+)
 
 
 def test_leaf_shares_are_those_of_scikit_learn():
@@ -13,8 +23,43 @@ def test_leaf_shares_are_those_of_scikit_learn():
     theirs = ExtraTreesRegressor(7, min_samples_leaf=2, random_state=0).fit(X, share)
     new = rng.normal(size=(200, 5)).astype(np.float32)
     new[:20] = X[:20]  # on the edges of leaves
-    found = forest_of("trees", theirs.estimators_).leaf_shares(new)
-    np.testing.assert_allclose(found, theirs.predict(new), rtol=0, atol=1e-6)  # float32 values
+    found = averaged_trees("trees", [one.tree_ for one in theirs.estimators_]).cell_scores(new)
+    wanted = log_shares(theirs.predict(new))
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)  # float32 values
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_boosted_scores_are_those_of_scikit_learn(classes):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 5)).round(1).astype(np.float32)
+    y = (X[:, 0] * X[:, 1] > 0) + (classes - 2) * (X[:, 2] > 0)
+    found = boosting(Trees(), X, np.eye(classes)[y]).cell_scores(X)
+    theirs = HistGradientBoostingClassifier(
+        max_iter=trees.ROUNDS, max_leaf_nodes=trees.ROUND_LEAVES,
+        l2_regularization=trees.LEAF_RIDGE, early_stopping=False, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    logits = theirs.decision_function(X) - theirs._baseline_prediction.ravel()
+    wanted = np.stack([-logits / 2, logits / 2], axis=1) if classes == 2 else centered(logits)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_a_class_that_a_fold_lacks_is_the_least_likely():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 3)).astype(np.float32)
+    share = np.eye(4)[np.where(X[:, 0] > 0, 1, 3)]
+    scores = boosting(Trees(), X, share).cell_scores(X)
+    assert (scores.argmax(axis=1) == share.argmax(axis=1)).all()
+    assert (scores[:, [0, 2]].max(axis=1) < scores[:, [1, 3]].min(axis=1)).all()
+
+
+@pytest.mark.parametrize("grow", [forest, boosting])
+def test_rows_shared_out_weigh_by_their_shares(grow):
+    """A row that is mostly of one class teaches that class."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2)).astype(np.float32)
+    share = np.where(X[:, :1] * X[:, 1:] > 0, [[0.8, 0.2]], [[0.2, 0.8]])
+    found = grow(Trees(), X, share).cell_scores(X).argmax(axis=1)
+    assert (found == share.argmax(axis=1)).mean() > 0.9
 
 
 def test_constants_and_copies_are_left_out():

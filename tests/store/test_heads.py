@@ -21,6 +21,7 @@ def fitted():
     """A classifier with ten trees and two kinds of strata to choose from."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trees, "TREES", 10)
+        patch.setattr(trees, "ROUNDS", 5)
         patch.setattr(trees, "FEWEST_ROWS", 100)
         patch.setattr(trees, "CLASS_ROWS", 10)
         patch.setattr(trees, "_is_worse", lambda *said: False)

@@ -1,4 +1,4 @@
-"""Extremely randomized trees as a learner: what columns say together.
+"""Trees as learners, a forest and boosting: what columns say together.
 
 scikit-learn grows the trees; here they are arrays, so that a model file holds no code. Trees need
 rows: below some five hundred they learn the noise.
@@ -6,11 +6,13 @@ rows: below some five hundred they learn the noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 from misnomer.learners.learner import LEAST_CHANCE, Scored, View, calibrated, centered
@@ -19,9 +21,11 @@ from misnomer.learners.rows import Rows
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
+Cells = NDArray[np.float32]
 
 FEWEST_ROWS, CLASS_ROWS = 500, 50  # in all, and of a class on average: of fewer they learn noise
 TREES, LEAF_ROWS = 100, 3
+ROUNDS, ROUND_LEAVES, LEAF_RIDGE = 50, 8, 1.0  # of boosting
 CLEAR_ERRORS = 2.0  # standard errors of loss on the first fold: no more trees are grown
 MOST_ROWS = 5000  # that a forest is grown on
 MOST_HOT, MOST_WORDS = 30, 100  # categories and counts that become columns of their own
@@ -30,7 +34,7 @@ LEAST_SHARE = 0.04  # over the number of classes: no class is impossible for a l
 
 @dataclass(frozen=True)
 class Trees:
-    """A forest fitted to the labels as they are."""
+    """A forest and boosted trees, fitted to the labels as they are."""
 
     name: str = "trees"
     n_jobs: int = 1
@@ -42,46 +46,71 @@ class Trees:
         if len(rows.informed) < needed or is_embedding(rows.schema):
             return []
         cells = dense_cells(rows.schema, rows.batch)
-        if cells is None:
+        columns = np.zeros(0, np.intp) if cells is None else telling_columns(cells)
+        if cells is None or not len(columns):
             return []
-        columns = telling_columns(cells)
-        if not len(columns):
-            return []
-        cells = cells[:, columns]
-        share, out = rows.hard, np.zeros((len(rows), rows.classes))
-        at = rows.informed
+        found = (self._scored(grow, rows, view, cells, columns) for grow in (forest, boosting))
+        return [one for one in found if one is not None]
+
+    def _scored(
+        self, grow: Grow, rows: Rows, view: View, cells: Cells, columns: NDArray[np.intp]
+    ) -> Scored | None:
+        """Score every row by trees of one kind; None where they are clearly worse on one fold."""
+        seen, at = cells[:, columns], rows.informed
+        out = np.zeros((len(rows), rows.classes))
         fold, folds = next(rows.splits())
+
+        def grown(use: NDArray[np.intp]) -> Forest:
+            if len(use) > MOST_ROWS:
+                rng = np.random.default_rng(self.random_state)
+                use = np.sort(rng.choice(use, MOST_ROWS, replace=False))
+            return grow(self, seen[use], rows.hard[use])
+
         for place, places in enumerate(folds):
-            forest = self._grown(cells, share, at[fold[at] != place])
-            out[places] = forest.leaf_shares(cells[places])
-            if place == 0 and _is_worse(rows, view, log_shares(out), places):
-                return []
-        scorer = self._grown(cells, share, at)
-        scorer = Forest(
-            self.name, rows.schema, columns, scorer.roots, scorer.nodes, scorer.splits,
-            scorer.values,
-        )  # fmt: skip
-        return [Scored(log_shares(out), scorer)]
+            out[places] = grown(at[fold[at] != place]).cell_scores(seen[places])
+            if place == 0 and _is_worse(rows, view, out, places):
+                return None
+        return Scored(out, replace(grown(at), schema=rows.schema, columns=columns))
 
-    def _grown(self, cells: NDArray[np.float32], share: Array, use: NDArray[np.intp]) -> Forest:
-        from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
-        if len(use) > MOST_ROWS:
-            rng = np.random.default_rng(self.random_state)
-            use = np.sort(rng.choice(use, MOST_ROWS, replace=False))
-        weight = share[use].sum(axis=1)
-        target: Array = share[use] / weight[:, None]
-        # of rows that have one class each both grow by the same criterion, and classes are faster
-        whole = bool((target.max(axis=1) == 1.0).all() and target.any(axis=0).all())
-        grower = (ExtraTreesClassifier if whole else ExtraTreesRegressor)(
-            TREES,
-            min_samples_leaf=LEAF_ROWS,
-            max_features="sqrt",
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
-        grower.fit(cells[use], target.argmax(axis=1) if whole else target, sample_weight=weight)
-        return forest_of(self.name, grower.estimators_)
+#: Grows trees on cells, (n, c), and rows shared out over the classes, (n, K).
+Grow = Callable[[Trees, Cells, Array], "Forest"]
+
+
+def forest(trees: Trees, cells: Cells, share: Array) -> Forest:
+    """Grow many deep trees by chance, to be averaged."""
+    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    weight = share.sum(axis=1)
+    target: Array = share / weight[:, None]
+    # of rows that have one class each both grow by the same criterion, and classes are faster
+    whole = bool((target.max(axis=1) == 1.0).all() and target.any(axis=0).all())
+    grower = (ExtraTreesClassifier if whole else ExtraTreesRegressor)(
+        TREES,
+        min_samples_leaf=LEAF_ROWS,
+        max_features="sqrt",
+        random_state=trees.random_state,
+        n_jobs=trees.n_jobs,
+    )
+    grower.fit(cells, target.argmax(axis=1) if whole else target, sample_weight=weight)
+    return averaged_trees(trees.name, [one.tree_ for one in grower.estimators_])
+
+
+def boosting(trees: Trees, cells: Cells, share: Array) -> Forest:
+    """Grow small trees one after another, each to mend what those before it got wrong."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    at, target = np.nonzero(share)
+    grower = HistGradientBoostingClassifier(
+        max_iter=ROUNDS,
+        max_leaf_nodes=ROUND_LEAVES,
+        l2_regularization=LEAF_RIDGE,
+        early_stopping=False,
+        random_state=trees.random_state,
+    )
+    with threadpool_limits(trees.n_jobs, user_api="openmp"):
+        grower.fit(cells[at], target, sample_weight=share[at, target])
+    return added_trees(trees.name, grower, share.shape[1], len(target))
 
 
 def _is_worse(rows: Rows, view: View, scores: Array, places: NDArray[np.intp]) -> bool:
@@ -98,7 +127,7 @@ def _is_worse(rows: Rows, view: View, scores: Array, places: NDArray[np.intp]) -
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees laid out one after another.
+    """Trees laid out one after another; their leaves hold class shares, or scores that add up.
 
     Attributes
     ----------
@@ -109,9 +138,11 @@ class Forest:
     splits : (N,) array
         Rows up to here go left.
     values : (N, K) array
-        Class shares of the rows in each node.
+        Class shares of the rows in each node, or what it adds to the scores of the classes.
     columns : (c,) array of int
         Which of the cells are looked at.
+    adds : bool
+        Whether the values are added up, not averaged.
     """
 
     name: str
@@ -121,16 +152,22 @@ class Forest:
     nodes: NDArray[np.int32]
     splits: NDArray[np.float32]
     values: NDArray[np.float32]
+    adds: bool = False
 
     def scores(self, batch: Batch) -> Array:
         """Score the classes of rows, (n, K), centered."""
         cells = dense_cells(self.schema, batch)
         if cells is None:
             raise ValueError("these rows have columns that the trees do not know")
-        return log_shares(self.leaf_shares(cells[:, self.columns]))
+        return self.cell_scores(cells[:, self.columns])
 
-    def leaf_shares(self, cells: NDArray[np.float32]) -> Array:
-        """Average the class shares of the leaves that rows fall into, (n, K)."""
+    def cell_scores(self, cells: Cells) -> Array:
+        """Score rows by the columns that the trees look at, (n, K), centered."""
+        total = self._total(cells)
+        return centered(total) if self.adds else log_shares(total / len(self.roots))
+
+    def _total(self, cells: Cells) -> Array:
+        """Add up the values of the leaves that rows fall into, (n, K)."""
         out = np.zeros((len(cells), self.values.shape[1]))
         every = np.arange(len(cells))
         for root in self.roots:
@@ -144,7 +181,7 @@ class Forest:
                 goes_left = cells[open_rows, column[inner]] <= self.splits[node]
                 at[open_rows] = np.where(goes_left, left[inner], right[inner])
             out += self.values[at]
-        return out / len(self.roots)
+        return out
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         """Lay out the trees."""
@@ -157,25 +194,50 @@ class Forest:
         }
 
 
-def forest_of(name: str, estimators: list[object]) -> Forest:
-    """Lay fitted trees out one after another."""
-    roots, nodes, splits, values, start = [], [], [], [], 0
-    for one in estimators:
-        tree = one.tree_  # type: ignore[attr-defined]
-        own = np.arange(tree.node_count)
-        leaf = tree.children_left < 0
-        left = np.where(leaf, own, tree.children_left) + start
-        right = np.where(leaf, own, tree.children_right) + start
-        column = np.where(leaf, 0, tree.feature)
+def averaged_trees(name: str, trees: Sequence[Any]) -> Forest:
+    """Lay the trees of a forest out one after another."""
+    laid = [
+        (one.children_left < 0, one.children_left, one.children_right, one.feature, one.threshold)
+        for one in trees
+    ]
+    return _laid_out(name, laid, [one.value.reshape(one.node_count, -1) for one in trees])
+
+
+def added_trees(name: str, grower: Any, classes: int, rows: int) -> Forest:
+    """Lay boosted trees out; each adds to the score of one class, of two classes to both.
+
+    A class that none of the rows has is rarer than one row.
+
+    scikit-learn keeps these trees in private attributes, which this function alone reads.
+    """
+    laid, values, seen = [], [], grower.classes_
+    sides = np.eye(classes)[seen]
+    if len(seen) == 2:
+        sides = (sides[1:] - sides[:1]) / 2
+    for trees in grower._predictors:
+        for tree, side in zip(trees, sides, strict=False):
+            nodes = tree.nodes
+            leaf = nodes["is_leaf"].astype(bool)
+            fields = ("left", "right", "feature_idx", "num_threshold")
+            laid.append((leaf, *(nodes[field] for field in fields)))
+            values.append(np.where(leaf, nodes["value"], 0.0)[:, None] * side)
+    values[0][:, np.setdiff1d(np.arange(classes), seen)] -= np.log(rows)
+    return replace(_laid_out(name, laid, values), adds=True)
+
+
+def _laid_out(name: str, trees: list[tuple[Any, ...]], values: list[Array]) -> Forest:
+    """Put trees one after another: leaf or not, left, right, column, split of every node."""
+    roots, nodes, splits, start = [], [], [], 0
+    for leaf, left, right, column, split in trees:
+        own = np.arange(len(leaf))
+        links = [np.where(leaf, own, link.astype(np.int64)) + start for link in (left, right)]
+        nodes.append(np.stack([*links, np.where(leaf, 0, column)], axis=1))
+        splits.append(np.where(leaf, 0.0, split))
         roots.append(start)
-        nodes.append(np.stack([left, right, column], axis=1))
-        splits.append(tree.threshold)
-        values.append(tree.value.reshape(tree.node_count, -1))
-        start += tree.node_count
-    none = Schema(())
+        start += len(leaf)
     return Forest(
         name,
-        none,
+        Schema(()),
         np.zeros(0, np.intp),
         np.array(roots, np.int32),
         np.concatenate(nodes).astype(np.int32),

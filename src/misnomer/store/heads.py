@@ -52,7 +52,7 @@ def about(model: Model) -> dict[str, Any]:
 
 def _kind(scorer: Any) -> str:
     if isinstance(scorer, Forest):
-        return "trees"
+        return "boosted" if scorer.adds else "trees"
     return "brought" if isinstance(scorer, BroughtScorer) else "absent"
 
 
@@ -84,8 +84,8 @@ def _other(model: Model, arrays: Arrays, number: int, kind: str, name: str) -> t
     factors = checks.array(arrays, f"other.{number}.factor", (1,))
     checks.bounded(factors, "factor")
     factor = float(factors[0])
-    if kind == "trees":
-        return factor, _forest(model, arrays, number)
+    if kind in ("trees", "boosted"):
+        return factor, _forest(model, arrays, number, adds=kind == "boosted")
     if kind == "absent":
         return factor, Absent(name)
     if kind != "brought":
@@ -99,7 +99,7 @@ def _other(model: Model, arrays: Arrays, number: int, kind: str, name: str) -> t
     return factor, BroughtScorer(channel)
 
 
-def _forest(model: Model, arrays: Arrays, number: int) -> Forest:
+def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
     def of(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
         return checks.array(arrays, f"other.{number}.{name}", shape, kind)
 
@@ -114,6 +114,7 @@ def _forest(model: Model, arrays: Arrays, number: int) -> Forest:
         of("nodes", (size, 3), np.int32),
         of("splits", (size,), np.float32),
         of("values", (size, len(model.prior)), np.float32),
+        adds,
     )
     own = np.arange(size)
     left, right, column = found.nodes.T
@@ -124,7 +125,11 @@ def _forest(model: Model, arrays: Arrays, number: int) -> Forest:
     placed = (found.columns >= 0) & (found.columns < dense_width(model.schema))
     if not (grows.all() and known.all() and rooted and placed.all()):
         raise checks.ContradictionError("its trees lead nowhere")
-    checks.shares_by_row(found.values.astype(np.float64), "trees")
+    values = found.values.astype(np.float64)
+    if adds:
+        checks.bounded(values, "trees")
+    else:
+        checks.shares_by_row(values, "trees")
     return found
 
 
