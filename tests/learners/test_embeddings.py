@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import average_precision_score
 
 from misnomer import NoisyLabelClassifier, audit
+from misnomer.simulate import make_noisy_labels, uniform_noise
 
+NEWS = Path(__file__).parents[3] / "shared" / "data" / "20newsgroups_bydate.parquet"
 WIDTH, ROWS = 24, 400
 
 
@@ -74,3 +81,16 @@ def test_new_vectors_are_read_like_the_old_ones(rows):
     assert model.predict_proba(longer) == pytest.approx(near, abs=1e-9)
     with pytest.raises(ValueError, match="e"):
         model.predict(pd.DataFrame({"e": list(vectors[:, :5])}))
+
+
+def test_news_reduced_to_numbers_keep_every_topic():
+    """Dependent numbers, twenty topics: naive Bayes alone explains topics away as errors."""
+    if not NEWS.exists():
+        pytest.skip("20newsgroups_bydate.parquet is not here")
+    texts = pq.read_table(NEWS).to_pandas().sample(5000, random_state=5)
+    words = TfidfVectorizer(min_df=5, stop_words="english", sublinear_tf=True)
+    vectors = TruncatedSVD(120, random_state=0).fit_transform(words.fit_transform(texts["text"]))
+    true = np.unique(texts["label"], return_inverse=True)[1]
+    given = make_noisy_labels(true, uniform_noise(20, 0.2), random_state=0)
+    doubt = np.asarray(audit(vectors, given).rows["error_probability"])
+    assert average_precision_score(given != true, doubt) > 0.85

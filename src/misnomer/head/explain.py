@@ -171,14 +171,15 @@ class Search:
         if rows.evidence is not None:
             starts = starts[:1]  # what is said comes with channels of its own
         best = self.best_climb(problem, starts)
-        told = replace(plain, chance=chance_of(best))
-        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, told)])
+        seen = rows.seen_through(best.point.channel)
+        plain = replace(plain, chance=chance_of(best), seen=seen)
+        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, plain)])
         fixed = self._telling(problem, fixed, starts, best)
         if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
-            found = [self._explained(problem, fixed, plain.bases, [start]) for start in starts]
+            found = [self._explained(problem, fixed, plain, [start]) for start in starts]
         else:
             starts.append(Start(best.point.channel, best.typical))
-            found = [self._explained(problem, fixed, plain.bases, starts)]
+            found = [self._explained(problem, fixed, plain, starts)]
         if is_drawn(rows):
             return self._with_checks(found, plain)
         return found
@@ -233,7 +234,7 @@ class Search:
         self,
         plain: Problem,
         fixed: list[Scored],
-        bases: dict[str, dict[Any, Any]],
+        view: View,
         starts: list[Start],
     ) -> Explanation:
         """Fit learners through the first start's channel, then through what the head makes of it.
@@ -241,7 +242,7 @@ class Search:
         Several starts share the learners: the head climbs from each of them.
         """
         memory = {} if self.memory is None else self.memory
-        view = View(starts[0].channel, self.beliefs.temper, memory, bases, plain.virtual)
+        view = replace(view, channel=starts[0].channel, memory=memory, anchor=plain.virtual)
         for _ in range(2):
             scored = [*plain.scored, *self.ground.behind.cross_fit(plain.rows, view)]
             for learner in self.through:

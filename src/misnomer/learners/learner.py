@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 LEAST_CHANCE = 1e-6  # of a label or class that somebody calls impossible: one row cannot decide
 CALIBRATION_RIDGE = 0.01  # per squared parameter
+CLEAR_ERRORS = 2.0  # standard errors of gain or loss on the first fold
 FARTHEST_MARGINS = 1e3  # median margins: classes behind that are all equally impossible
 
 
@@ -41,6 +42,8 @@ class View:
     chance : (n,) array, optional
         P(what is said of a row | x) by naive Bayes behind a channel: a costly learner that is
         clearly worse need not be fitted to all folds.
+    seen : (n, K) array, optional
+        P(what is said of a row | true class) by that channel.
     anchor : (K,) array, optional
         Virtual rows of each class that hold the class shares: none may vanish.
     memory : dict
@@ -55,6 +58,7 @@ class View:
     bases: dict[str, dict[Any, Any]] = field(default_factory=dict)
     anchor: Array | None = None
     chance: Array | None = None
+    seen: Array | None = None
 
 
 @runtime_checkable
@@ -197,3 +201,25 @@ def calibrated(scores: Array, said: Array, weight: Array) -> tuple[Array, float]
     vector, _, _ = minimise(loss, np.zeros(K + 1), max_iter=60)
     temper = float(np.exp(np.clip(vector[0], -20.0, 20.0)))
     return kernels.softmax(temper * scores / unit + vector[1:])[0], temper
+
+
+def clear_gain(scores: Array, said: Array, weight: Array, chance: Array) -> int:
+    """Compare how scores, tempered and shifted, explain what is said with how others do.
+
+    ``chance`` is what the others give to what is said of each row, (n,). The answer is 1 where the
+    scores are better, -1 where they are worse, by two standard errors, else 0.
+
+    Examples
+    --------
+    >>> said = np.eye(2)[np.arange(100) % 2]
+    >>> clear_gain(np.zeros((100, 2)), said, np.ones(100), np.full(100, 0.9))
+    -1
+    >>> clear_gain(9.0 * said, said, np.ones(100), np.full(100, 0.9))
+    1
+    """
+    if not len(scores):
+        return 0
+    own = (calibrated(scores, said, weight)[0] * said).sum(axis=1)
+    gain = np.log(np.maximum(own, LEAST_CHANCE)) - np.log(np.maximum(chance, LEAST_CHANCE))
+    clear = CLEAR_ERRORS * float(gain.std()) / np.sqrt(len(gain))
+    return int(gain.mean() > clear) - int(gain.mean() < -clear)

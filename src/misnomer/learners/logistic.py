@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -27,10 +30,11 @@ from misnomer.learners.learner import (
     anchored,
     calibrated,
     centered,
+    clear_gain,
 )
 from misnomer.learners.rows import Matrix, Rows
 from misnomer.solvers.conditional.features import Features, measure
-from misnomer.solvers.lbfgs import minimise
+from misnomer.solvers.lbfgs import STEPS_REMEMBERED, minimise
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
@@ -53,13 +57,30 @@ class Logistic:
 
     def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
         """Score every row by fits without its fold, the strongest penalty first."""
-        filled = rows.statistics.nnz if sparse.issparse(rows.statistics) else rows.statistics.size
-        if filled * rows.classes > MOST_WORK:
+        work = rows.classes * _cells_of_a_step(rows.statistics)
+        if work > MOST_WORK:
             return []
-        fits = [_Fit(self.name, *kind, rows, view) for kind in self._kinds(rows)]
-        if filled * rows.classes > WORK_OF_ALL:  # the first fold chooses, and one is fitted to all
-            fits = [max(fits, key=_Fit.first_fold)]
-        return [fit.cross_fit() for fit in fits]
+        if work <= WORK_OF_ALL:
+            fits = (_Fit(self.name, *kind, rows, view) for kind in self._kinds(rows))
+            return [fit.cross_fit() for fit in fits]
+        return self._chosen(rows, view)
+
+    def _chosen(self, rows: Rows, view: View) -> list[Scored]:
+        """Let the first fold choose one strength of a long search, if it is worth it at all."""
+        unproven = (self.name, "is not better")
+        if unproven in view.memory:
+            return []
+        tried: list[_Fit] = []
+        for _, kinds in groupby(self._kinds(rows), key=itemgetter(1)):
+            for place, kind in enumerate(kinds):
+                tried.append(_Fit(self.name, *kind, rows, view))
+                if place and tried[-1].first_fold < tried[-2].first_fold:
+                    break  # a still weaker penalty will do no better
+        best = max(tried, key=lambda one: one.first_fold)
+        if best.is_proven(view):
+            return [best.cross_fit()]
+        view.memory[unproven] = np.zeros(0)
+        return []
 
     def _kinds(self, rows: Rows) -> list[tuple[float, bool]]:
         """List strengths, and whether reals have one scale: many are an embedding, or are not."""
@@ -67,6 +88,13 @@ class Logistic:
             return [(strength, False) for strength in self.strengths]
         own = [(strength, False) for strength in self.strengths[:2]]
         return [*own, *((strength, True) for strength in EMBEDDED)]
+
+
+def _cells_of_a_step(statistics: Matrix) -> int:
+    """Count what a step of the search looks at: filled cells, and coefficients again and again."""
+    if not sparse.issparse(statistics):
+        return int(statistics.size)
+    return int(statistics.nnz + STEPS_REMEMBERED * len(np.unique(statistics.indices)))
 
 
 def is_embedding(schema: Schema) -> bool:
@@ -99,14 +127,27 @@ class _Fit:
         """Score rows, (n, K)."""
         return np.asarray(self.basis.features[places] @ table[1:] + table[0])
 
-    def first_fold(self) -> float:
-        """Explain what is said of the first fold by the others, tempered: log likelihood."""
+    @cached_property
+    def _first(self) -> tuple[NDArray[np.intp], Array]:
+        """The rows of the first fold, and their scores by the others."""
         at, (fold, folds) = self.rows.informed, next(self.rows.splits())
         places = np.intersect1d(folds[0], at)
-        scores = centered(self.scores(places, self.solve(at[fold[at] != 0], (0, 0))))
+        return places, centered(self.scores(places, self.solve(at[fold[at] != 0], (0, 0))))
+
+    @cached_property
+    def first_fold(self) -> float:
+        """Explain what is said of the first fold by the others, tempered: log likelihood."""
+        places, scores = self._first
         seen, weight = self.problem.seen[places], self.rows.weight[places]
         chance = (calibrated(scores, seen, weight)[0] * seen).sum(axis=1)
         return float(weight @ np.log(np.maximum(chance, LEAST_CHANCE)))
+
+    def is_proven(self, view: View) -> bool:
+        """Tell from that fold whether this is clearly better than naive Bayes, by its channel."""
+        if view.seen is None or view.chance is None:
+            return True
+        at, scores = self._first
+        return clear_gain(scores, view.seen[at], self.rows.weight[at], view.chance[at]) > 0
 
     def cross_fit(self) -> Scored:
         """Score every row by fits without its fold, and fit to all rows."""
@@ -162,10 +203,11 @@ def basis_of(rows: Rows, common: bool = False) -> Basis:
     if sparse.issparse(stats):
         back = sparse.csr_array(found.change.T)
         features = sparse.csr_array(stats @ back)
-        power = np.asarray(features.multiply(features).sum(axis=0)).ravel()
-        even = np.full(len(power), power.sum() / max(len(power), 1))
+        kept = np.unique(features.indices)  # words that no row has keep the coefficient zero
+        features, back = sparse.csr_array(features[:, kept]), sparse.csr_array(back[:, kept])
         square = np.asarray(features.multiply(features).sum(axis=1)).ravel()
-        return Basis(features, even, back, np.zeros(len(power)), _mean(rows, square))
+        even = np.full(len(kept), square.sum() / max(len(kept), 1))
+        return Basis(features, even, back, np.zeros(len(kept)), _mean(rows, square))
     S = stats.shape[1]
     used = np.flatnonzero(np.diff(found.change.indptr)) if S else np.zeros(0, np.intp)
     if len(used) > len(rows):

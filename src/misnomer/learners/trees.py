@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
-from misnomer.learners.learner import LEAST_CHANCE, Scored, View, calibrated, centered
+from misnomer.learners.learner import Scored, View, centered, clear_gain
 from misnomer.learners.logistic import is_embedding
 from misnomer.learners.rows import Rows
 from misnomer.table import Batch, Schema
@@ -26,8 +26,8 @@ Cells = NDArray[np.float32]
 FEWEST_ROWS, CLASS_ROWS = 500, 50  # in all, and of a class on average: of fewer they learn noise
 TREES, LEAF_ROWS = 100, 3
 ROUNDS, ROUND_LEAVES, LEAF_RIDGE = 50, 8, 1.0  # of boosting
-CLEAR_ERRORS = 2.0  # standard errors of loss on the first fold: no more trees are grown
-MOST_ROWS = 5000  # that a forest is grown on
+MOST_ROWS = 5000  # that trees are grown on
+MOST_BOOSTED = 50_000_000  # cells that the rounds of boosting look at, a tree for each class
 MOST_HOT, MOST_WORDS = 30, 100  # categories and counts that become columns of their own
 LEAST_SHARE = 0.04  # over the number of classes: no class is impossible for a leaf of few rows
 
@@ -49,8 +49,14 @@ class Trees:
         columns = np.zeros(0, np.intp) if cells is None else telling_columns(cells)
         if cells is None or not len(columns):
             return []
-        found = (self._scored(grow, rows, view, cells, columns) for grow in (forest, boosting))
-        return [one for one in found if one is not None]
+        out: list[Scored] = []
+        boosted = len(rows) * len(columns) * rows.classes * ROUNDS <= MOST_BOOSTED
+        for grow in (forest, boosting) if boosted else (forest,):
+            one = self._scored(grow, rows, view, cells, columns)
+            if one is None:  # where a forest is of no use, boosting is not tried
+                break
+            out.append(one)
+        return out
 
     def _scored(
         self, grow: Grow, rows: Rows, view: View, cells: Cells, columns: NDArray[np.intp]
@@ -114,15 +120,13 @@ def boosting(trees: Trees, cells: Cells, share: Array) -> Forest:
 
 
 def _is_worse(rows: Rows, view: View, scores: Array, places: NDArray[np.intp]) -> bool:
-    """Tell from one fold whether trees explain what is said clearly worse than naive Bayes does."""
+    """Tell from one fold whether trees explain labels clearly worse than naive Bayes does."""
     every, said = rows.at_face_value
     own = np.isin(every, places)
-    at, said = every[own], said[own]
-    if view.chance is None or not len(at):
+    at = every[own]
+    if view.chance is None:
         return False
-    chance = (calibrated(scores[at], said, rows.weight[at])[0] * said).sum(axis=1)
-    gain = np.log(np.maximum(chance, LEAST_CHANCE)) - np.log(view.chance[at])
-    return float(gain.mean()) < -CLEAR_ERRORS * float(gain.std()) / np.sqrt(len(at))
+    return clear_gain(scores[at], said[own], rows.weight[at], view.chance[at]) < 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,46 @@
+"""Long searches of logistic regression: one strength, and only where it is worth it."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from misnomer.learners import logistic
+from misnomer.learners.learner import View
+from misnomer.learners.logistic import Logistic, basis_of
+from tests.learners.tables import K, as_rows, mixed_frame
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    monkeypatch.setattr(logistic, "WORK_OF_ALL", 0)
+    return as_rows(*mixed_frame())
+
+
+def view(rows, chance):
+    seen = rows.seen_through(np.eye(K))
+    return View(np.eye(K), 0.5, chance=np.full(len(rows), chance), seen=seen)
+
+
+def test_a_long_search_that_is_not_better_ends_with_the_first_fold(rows, monkeypatch):
+    assert len(Logistic().cross_fit(rows, view(rows, 1e-3))) == 1
+    poor = view(rows, 0.999)
+    assert Logistic().cross_fit(rows, poor) == []
+    monkeypatch.setattr(logistic, "_Fit", None)  # and is not begun again
+    assert Logistic().cross_fit(rows, poor) == []
+
+
+def test_without_naive_bayes_beside_it_one_strength_is_fitted(rows):
+    assert len(Logistic().cross_fit(rows, View(np.eye(K), 0.5))) == 1
+
+
+def test_words_that_no_row_has_keep_the_coefficient_zero():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, K, 120)
+    counts = rng.poisson(0.02, (120, 2400)) + 2 * (np.arange(2400) == y[:, None])
+    counts[:, 1000:] = 0
+    rows = as_rows(sparse.csr_array(counts.astype(float)), y)
+    basis = basis_of(rows)
+    assert basis.features.shape[1] == (counts.sum(axis=0) > 0).sum()
+    weights = Logistic((1.0,)).cross_fit(rows, View(np.eye(K), 0.5))[0].scorer.weights
+    assert (weights[:, 1000:] == 0).all()
+    assert (weights[:, :K].argmax(axis=0) == np.arange(K)).all()
