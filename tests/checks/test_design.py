@@ -83,4 +83,6 @@ def test_strata_follow_the_doubts_and_hold_enough_rows():
     assert place.max() >= 2 and (np.diff(place[np.argsort(doubt)]) >= 0).all()
     assert np.bincount(place, weights=q).min() >= 7 / 100 - 1e-9
     assert strata(doubt, q, 12).max() == 0
+    alike = np.linspace(0.28, 0.32, 400)  # cuts would gain less than strata cost
+    assert strata(alike, np.full(400, 1 / 400), 100).max() == 0
     assert strata(np.full(50, 0.3), np.full(50, 0.02), 50).max() == 0  # nothing to tell apart

@@ -162,8 +162,9 @@ def strata(doubt: Array, q: Array, rows: int) -> NDArray[np.int64]:
     """Cut the rows by their doubts into strata, (N,); -1 for rows that are never drawn.
 
     The cuts are those that would make the interval narrowest if the doubts were right,
-    sum_h W_h^2 p_h (1 - p_h) / Q_h least, each stratum with at least seven expected checks. They
-    know no answer: whatever the doubts are worth, the rows of a stratum are a sample of it.
+    sum_h W_h^2 p_h (1 - p_h) / Q_h least, each stratum with at least seven expected checks; H of
+    them cost 1 + (H - 1) / n, so that one more must pay for itself. They know no answer: whatever
+    the doubts are worth, the rows of a stratum are a sample of it.
 
     Examples
     --------
@@ -176,7 +177,7 @@ def strata(doubt: Array, q: Array, rows: int) -> NDArray[np.int64]:
     p = np.nan_to_num(doubt[member], nan=0.5)
     order = np.argsort(p, kind="stable")
     edges = _edges(p[order], q[member][order])
-    cuts = _best_cuts(p[order], q[member][order], edges, ROWS_PER_STRATUM / max(rows, 1))
+    cuts = _best_cuts(p[order], q[member][order], edges, max(rows, 1))
     number = np.zeros(len(member), np.int64)
     number[cuts] = 1
     place = np.empty(len(member), np.int64)
@@ -193,7 +194,7 @@ def _edges(p: Array, q: Array) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], at, [len(p)]])).astype(np.int64)
 
 
-def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], least: float) -> list[int]:
+def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], rows: int) -> list[int]:
     """Find the best cuts by dynamic programming over the edges; inner cuts only."""
     total = len(p)
     sums = [np.concatenate([[0.0], np.cumsum(v)])[edges] for v in (np.ones(total), p, q)]
@@ -201,14 +202,14 @@ def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], least: float) -> li
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.clip(mean / count, 1e-3, 1.0 - 1e-3)
         cost = (count / total) ** 2 * rate * (1.0 - rate) / (mass / mass[0, -1])
-    cost = np.where((count > 0) & (mass >= least * mass[0, -1]), cost, np.inf)
+    cost = np.where((count > 0) & (rows * mass >= ROWS_PER_STRATUM * mass[0, -1]), cost, np.inf)
     best, back = cost[0].copy(), np.zeros((MAX_STRATA, len(edges)), np.int64)
     last, depth = best[-1], 0
     for h in range(1, MAX_STRATA):
         through = best[:, None] + cost
         back[h], best = through.argmin(axis=0), through.min(axis=0)
-        if best[-1] < last:
-            last, depth = best[-1], h
+        if best[-1] * (1.0 + h / rows) < last:
+            last, depth = best[-1] * (1.0 + h / rows), h
     cuts, at = [], len(edges) - 1
     for h in range(depth, 0, -1):
         at = int(back[h, at])
