@@ -7,6 +7,7 @@ the share of wrong labels that cleanlab reports. Nominal 90 %. Doubts come from 
 logistic regression (planted tables: logistic regression and trees), out of five folds, each with
 its own probabilities: nothing of misnomer's own model is in them. With ``--doubts default`` they
 are those of ``audit`` as it is. ``--keep FOLDER`` keeps them: the next table needs no fit.
+``--made-up`` takes made-up rows instead, whose doubts are good, useless or wrong: what decides.
 
 ``--accuracy`` measures what checked rows are worth to the classifier instead: accuracy on the true
 labels of test rows, and average precision of the doubts of rows that were not checked, after 0, 25,
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from checks_made_up import KINDS, RATES, made_up
 from checks_tasks import DOUBTS, SETS, TEXTS, split, task
 from cleanlab.count import num_label_issues
 from sklearn.metrics import average_precision_score
@@ -135,6 +137,22 @@ def table(task, sizes, draws):
         }
 
 
+def made_up_table(sizes, draws):
+    """Over all shares of wrong labels: the least coverage, the mean and the largest width."""
+    for kind in KINDS:
+        for n in sizes:
+            cells = [cell(made_up(kind, rate), n, draws) for rate in RATES]
+            row = {"doubts": kind.__name__, "rows": n}
+            for name in ("sheet", "running"):
+                width = [one[name][1] / one["wilson"][1] for one in cells]
+                row |= {
+                    f"{name}, least": min(one[name][0] for one in cells),
+                    f"{name} / Wilson": np.mean(width),
+                    f"{name}, most": max(width),
+                }
+            yield row
+
+
 def learned(task, found, checked=()):
     """Accuracy on test rows in per cent, and average precision on rows nobody has checked."""
     left = np.setdiff1d(np.arange(len(task.given)), checked)
@@ -183,10 +201,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--accuracy", action="store_true", help="accuracy and AP after checks")
     parser.add_argument("--quick", action="store_true", help="two sets, 40 draws, 25 and 50 rows")
+    parser.add_argument("--made-up", action="store_true", help="made-up rows instead of sets")
     parser.add_argument("--doubts", choices=DOUBTS, default="plain", help="whose doubts")
     parser.add_argument("--keep", type=Path, help="a folder for doubts, and for those found there")
     said = parser.parse_args()
     warnings.simplefilter("ignore")
+    if said.made_up:
+        printed(made_up_table(SIZES, said.draws))
+        return
     if said.accuracy:
         names = said.sets or [*TEXTS, "lidc", "music", "music, majority"]
         printed(row for name in names for row in accuracies(name, SIZES, said.draws))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from misnomer import audit
 from misnomer.audit.checked import with_checks
@@ -50,10 +51,20 @@ def sampled(wrong, doubt, n, seed=0, draws=1):
 
 
 @pytest.mark.parametrize(("x", "n"), [(0, 10), (3, 25), (25, 50), (50, 50)])
-def test_one_stratum_reaches_at_least_as_far_as_wilson(x, n):
+def test_one_stratum_is_never_much_wider_than_wilson(x, n):
     low, high = score.interval(np.array([x / n]), np.array([float(n)]), np.ones(1), Z * Z)
-    assert low <= wilson(x, n)[0] + 1e-9 and high >= wilson(x, n)[1] - 1e-9
-    assert high - low <= 1.15 * (wilson(x, n)[1] - wilson(x, n)[0])
+    assert high - low <= 1.05 * (wilson(x, n)[1] - wilson(x, n)[0])
+
+
+@pytest.mark.parametrize("n", [25, 50, 100, 200])
+def test_one_stratum_holds_every_rate(n):
+    """Exact: over all counts that can be found, for every rate there is."""
+    found, rates = np.arange(n + 1), np.linspace(0.001, 0.999, 999)
+    share, limit = (found / n)[:, None], score.threshold(0.9)
+    low, high = score.interval(share, np.array([float(n)]), np.ones(1), limit)
+    chance = stats.binom.pmf(found[:, None], n, rates)
+    held = (chance * ((low[:, None] <= rates) & (rates <= high[:, None]))).sum(axis=0)
+    assert held.min() >= 0.875 and held.mean() >= 0.915
 
 
 def test_nothing_wrong_in_any_stratum_is_nothing_wrong_in_all():
@@ -61,7 +72,13 @@ def test_nothing_wrong_in_any_stratum_is_nothing_wrong_in_all():
     low, high = score.interval(np.zeros(3), parts, parts / 50, 2.706)
     whole = score.interval(np.zeros(1), np.array([50.0]), np.ones(1), 2.706)
     assert low == whole[0] == 0 and high == pytest.approx(whole[1], abs=1e-6)
-    assert whole[1] == pytest.approx(2.706 / 52.706, abs=1e-6)
+    assert whole[1] == pytest.approx(1 - (1 + 5 / 9 * 2.706 / 50) ** -1.5, abs=1e-6)
+
+
+def test_nothing_wrong_reaches_as_far_as_an_exact_test_and_no_farther():
+    """Feldman and Cousins (1998): none was found, so up to 2.44 were expected, at 90 %."""
+    _, high = score.interval(np.zeros(1), np.array([1e5]), np.ones(1), score.threshold(0.9))
+    assert 2.44 <= float(high) * 1e5 <= 2.5
 
 
 def test_right_and_wrong_are_symmetric():

@@ -6,10 +6,10 @@ with a probability proportional to
     q_i  ~  1 - g + g s_i,      s_i = sqrt(p_i (1 - p_i)) / its mean,      p_i = doubt of the row,
 
 raised where a given label would otherwise be looked at too seldom. g, the share that goes by the
-doubts, is n / 400 for n rows and at most one half: few rows must first of all meet surprises, and
-those may be anywhere; only with many rows does it pay to look where the model is unsure. Whatever
-the doubts are worth, every row can be drawn and its chance at its turn is known. Turns add: a later
-draw goes on with the rows that are left.
+doubts, is one tenth: a sheet must first of all meet surprises, and those may be anywhere. No row is
+drawn less than 1 - g times as often as in a plain sample, so that doubts, however wrong, make the
+variance at most 1 / (1 - g) times as large: one row in ten is lost at worst. Every row can be drawn
+and its chance at its turn is known. Turns add: a later draw goes on with the rows that are left.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
-ROWS_TO_GO_BY_DOUBTS = 400  # so many, and all of the chance would go by the doubts
-MAX_SHARE_BY_DOUBTS = 0.5
+SHARE_BY_DOUBTS = 0.1  # of the chance: what may be lost where the doubts are wrong
 ROWS_PER_LABEL = 4  # expected checks of each given label, where there is room
 MAX_FLOOR_SHARE = 0.25  # of all checks go to rare labels at most
-ROWS_PER_STRATUM = 10  # expected checks of each stratum of doubts
+ROWS_PER_STRATUM = 7  # expected checks of each stratum of doubts
 MAX_STRATA = 5
 _BINS = 60
 
@@ -67,15 +66,14 @@ def intensity(doubt: Array, label: NDArray[np.int64], rows: int) -> Array:
     --------
     >>> q = intensity(np.array([0.0, 0.5, 0.5, 0.0]), np.array([0, 0, 1, 1]), 4)
     >>> q.round(4).tolist()
-    [0.2475, 0.2525, 0.2525, 0.2475]
+    [0.225, 0.275, 0.275, 0.225]
     """
     member = label >= 0
     p = np.clip(np.nan_to_num(doubt, nan=0.5), 0.0, 1.0)
     unsure = np.where(member, np.sqrt(p * (1.0 - p)), 0.0)
     mean = unsure.sum() / max(member.sum(), 1)
     relative = unsure / mean if mean > 0 else np.ones(len(p))
-    by_doubts = min(rows / ROWS_TO_GO_BY_DOUBTS, MAX_SHARE_BY_DOUBTS)
-    q = np.where(member, 1.0 - by_doubts + by_doubts * relative, 0.0)
+    q = np.where(member, 1.0 - SHARE_BY_DOUBTS + SHARE_BY_DOUBTS * relative, 0.0)
     return _raised(q / q.sum(), label, rows)
 
 
@@ -164,8 +162,9 @@ def strata(doubt: Array, q: Array, rows: int) -> NDArray[np.int64]:
     """Cut the rows by their doubts into strata, (N,); -1 for rows that are never drawn.
 
     The cuts are those that would make the interval narrowest if the doubts were right,
-    sum_h W_h^2 p_h (1 - p_h) / Q_h least, each stratum with at least ten expected checks. They
-    know no answer: whatever the doubts are worth, the rows of a stratum are a sample of it.
+    sum_h W_h^2 p_h (1 - p_h) / Q_h least, each stratum with at least seven expected checks; H of
+    them cost 1 + (H - 1) / n, so that one more must pay for itself. They know no answer: whatever
+    the doubts are worth, the rows of a stratum are a sample of it.
 
     Examples
     --------
@@ -178,7 +177,7 @@ def strata(doubt: Array, q: Array, rows: int) -> NDArray[np.int64]:
     p = np.nan_to_num(doubt[member], nan=0.5)
     order = np.argsort(p, kind="stable")
     edges = _edges(p[order], q[member][order])
-    cuts = _best_cuts(p[order], q[member][order], edges, ROWS_PER_STRATUM / max(rows, 1))
+    cuts = _best_cuts(p[order], q[member][order], edges, max(rows, 1))
     number = np.zeros(len(member), np.int64)
     number[cuts] = 1
     place = np.empty(len(member), np.int64)
@@ -195,7 +194,7 @@ def _edges(p: Array, q: Array) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], at, [len(p)]])).astype(np.int64)
 
 
-def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], least: float) -> list[int]:
+def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], rows: int) -> list[int]:
     """Find the best cuts by dynamic programming over the edges; inner cuts only."""
     total = len(p)
     sums = [np.concatenate([[0.0], np.cumsum(v)])[edges] for v in (np.ones(total), p, q)]
@@ -203,14 +202,14 @@ def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], least: float) -> li
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = np.clip(mean / count, 1e-3, 1.0 - 1e-3)
         cost = (count / total) ** 2 * rate * (1.0 - rate) / (mass / mass[0, -1])
-    cost = np.where((count > 0) & (mass >= least * mass[0, -1]), cost, np.inf)
+    cost = np.where((count > 0) & (rows * mass >= ROWS_PER_STRATUM * mass[0, -1]), cost, np.inf)
     best, back = cost[0].copy(), np.zeros((MAX_STRATA, len(edges)), np.int64)
     last, depth = best[-1], 0
     for h in range(1, MAX_STRATA):
         through = best[:, None] + cost
         back[h], best = through.argmin(axis=0), through.min(axis=0)
-        if best[-1] < last:
-            last, depth = best[-1], h
+        if best[-1] * (1.0 + h / rows) < last:
+            last, depth = best[-1] * (1.0 + h / rows), h
     cuts, at = [], len(edges) - 1
     for h in range(depth, 0, -1):
         at = int(back[h, at])
