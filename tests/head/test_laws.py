@@ -151,3 +151,22 @@ def test_two_distinct_rows_are_answered():
     given[:2] = ["yes", "no"]
     found = audit(frame, given)
     assert found.error_rate.low <= 0.05 <= found.error_rate.high
+
+
+def test_trusted_rows_cost_nothing_among_many_classes():
+    """Six to a class teach far less alone than all rows do, and take nothing away from them."""
+    rng, K = np.random.default_rng(0), 20
+    centers, true = 1.6 * rng.normal(size=(K, 6)), rng.integers(K, size=3200)
+    X = rng.normal(size=(3200, 6)) + centers[true]
+    given = np.where(rng.random(1200) < 0.3, (true[:1200] + 1) % K, true[:1200])
+    sure = rng.random(1200) < 0.1
+    right = np.where(sure, true[:1200], given)
+
+    def score(rows, labels, trusted=None):
+        clf = NoisyLabelClassifier().fit(X[:1200][rows], labels[rows], trusted=trusted)
+        return clf.score(X[1200:], true[1200:])
+
+    every = np.arange(1200)
+    without, told, alone = score(every, given), score(every, right, sure), score(sure, right)
+    assert told > without - 0.01
+    assert told > alone + 0.05

@@ -112,7 +112,7 @@ class Filter:
     column, value : str or None
         Only rows that hold this value in this column.
     words : str or None
-        Only rows that hold these words in any column.
+        Only rows that hold each of these words in some column.
     """
 
     given: int | None = None
@@ -233,7 +233,9 @@ def as_filter(said: dict[str, Any], labels: int, classes: int) -> Filter:
         raise ValueError(f"a filter wants a state of {', '.join(STATES)}, and bounds from 0 to 1")
     flagged = str(said.get("flagged") or "") == "1"
     column, words = (str(said.get(name) or "")[:1000] or None for name in ("column", "words"))
-    value = None if column is None else str(said.get("value") or "")[:1000]
+    value = None if said.get("value") is None else str(said["value"])[:1000]
+    if column is None or value is None:  # a column without a value asks for nothing
+        column = value = None
     return Filter(given, suggested, low, high, state, flagged, column, value, words)
 
 

@@ -238,6 +238,26 @@ def test_the_answers_fit_any_screen(chromium, scans):
             assert page.locator(".said").evaluate(inside)
 
 
+def test_whoever_filters_sees_the_first_row_of_what_was_asked_for(chromium, shared):
+    page = opened(chromium, shared[1])
+    page.select_option("[name=column]", label="mx_missile")
+    page.wait_for_selector("#values option", state="attached")
+    assert page.locator("#queue li").count() == 50  # no value is no filter
+    assert page.is_hidden("#bulk")
+    before = row_shown(page)
+    page.fill("[name=value]", "(none)")
+    page.keyboard.press("Tab")
+    page.wait_for_selector("#cells dt:has-text('mx_missile') + dd.none")
+    first = page.locator("#queue button").first
+    assert first.get_attribute("data-row") == str(row_shown(page)) != str(before)
+    assert page.is_visible("#bulk")
+    page.fill("[name=words]", "no such words")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#found:has-text('no row passes')")
+    assert page.is_visible("#ask")  # what was shown stays
+    assert page.trouble == []
+
+
 def test_every_control_has_a_name_and_decisions_are_announced(chromium, shared):
     page = opened(chromium, shared[1])
     for control in page.locator("button:visible, input:visible, select:visible").all():

@@ -84,6 +84,27 @@ def test_rows_are_found_by_words_and_by_value(client, review, audited):
     assert client.get("/api/rows", params={"column": 99}).status_code == 422
 
 
+def test_each_word_is_looked_for_by_itself(client, audited):
+    table = audited[1]
+
+    def found(words):
+        return client.get("/api/rows", params={"words": words, "state": "all"}).json()["total"]
+
+    republicans = table.column("party").to_pylist().count("republican")
+    assert found("PUBLICAN rep") == republicans  # in any order
+    assert found('"rep publican"') == 0  # together
+    assert found('"publican"') == republicans
+    assert found("republican democrat") == 0
+    assert found('"') == 0
+
+
+def test_a_column_without_a_value_asks_for_nothing(client):
+    place = client.get("/api/about").json()["columns"].index("mx_missile")
+    every = client.get("/api/rows", params={"state": "all"}).json()["total"]
+    query = {"column": place, "state": "all"}
+    assert client.get("/api/rows", params=query).json()["total"] == every
+
+
 def test_the_classes_come_likeliest_first(client):
     row = client.get("/api/next").json()["row"]
     shares = [share for _, share, _ in row["chances"]]

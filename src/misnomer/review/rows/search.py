@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,8 @@ def matching(
 ) -> NDArray[np.bool_]:
     """Tell which rows hold a value in a column, and some words anywhere, (n,).
 
-    Words are found in any cell, whatever their case; a value is compared as text, and an empty one
-    finds the empty cells.
+    Each word is found in some cell, whatever its case; words in quotation marks stand together. A
+    value is compared as text, and an empty one finds the empty cells.
     """
     if column is not None and column not in columns(audit):
         raise ReviewError(f"there is no column {column!r}")
@@ -49,8 +50,21 @@ def _found(
     if column is not None:
         kept &= _equal(table.column(table.column_names.index(column)), value or "")
     if words:
-        kept &= np.logical_or.reduce([_holds(cells, words) for cells in table.columns])
+        texts = [as_text(cells) for cells in table.columns]
+        for word in _words(words):
+            kept &= np.logical_or.reduce([_holds(cells, word) for cells in texts])
     return kept
+
+
+def _words(said: str) -> list[str]:
+    """List the words of a search; what stands in quotation marks is one.
+
+    Examples
+    --------
+    >>> _words('late "my order" 5"')
+    ['late', 'my order', '5"']
+    """
+    return [together or word for together, word in re.findall(r'"([^"]+)"|(\S+)', said)]
 
 
 def _equal(cells: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
@@ -59,8 +73,8 @@ def _equal(cells: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
     return np.asarray(same.to_numpy(), bool)
 
 
-def _holds(cells: pa.ChunkedArray, words: str) -> NDArray[np.bool_]:
-    matches = pc.match_substring(as_text(cells), words, ignore_case=True)
+def _holds(texts: pa.ChunkedArray, word: str) -> NDArray[np.bool_]:
+    matches = pc.match_substring(texts, word, ignore_case=True)
     return np.asarray(pc.fill_null(matches, False).to_numpy(), bool)
 
 

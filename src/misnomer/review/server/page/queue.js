@@ -1,14 +1,14 @@
 // The queue: which rows, in which order, and all of them at once.
 import { ask, at, complain, count, counted, fresh, guarded, make, me, say } from "./dom.js";
 
-const PAGE = 50;
+const PAGE = 50, EMPTY = "(none)";
 let offset = 0, total = 0, about = null, hooks = {}, pending = null;
 
-// What the form says, as a query; empty fields say nothing.
+// What the form says, as a query; empty fields say nothing, and "(none)" asks for empty cells.
 export function wanted(extra = {}) {
   const form = new FormData(at("filters")), query = new URLSearchParams();
-  const said = [...form].filter(([name]) => name !== "value" || form.get("column") !== "");
-  for (const [name, value] of [...said, ["who", me()], ...Object.entries(extra)]) if (value !== "") query.set(name, value);
+  for (const [name, value] of [...form, ["who", me()], ...Object.entries(extra)]) if (value !== "") query.set(name, value);
+  if (query.get("value") === EMPTY) query.set("value", "");
   return query;
 }
 
@@ -19,9 +19,9 @@ export function prepareQueue(audit, given) {
   fill("given", about.labels); fill("suggested", about.classes); fill("column", about.columns);
   at("filters").addEventListener("change", guarded(async (event) => {
     if (event.target.name === "column") await offerValues();
-    offset = 0; await showQueue();
+    await filtered();
   }));
-  at("filters").addEventListener("submit", (event) => { event.preventDefault(); offset = 0; showQueue(); });
+  at("filters").addEventListener("submit", guarded(async (event) => { event.preventDefault(); await filtered(); }));
   at("earlier").addEventListener("click", () => turn(-1));
   at("later").addEventListener("click", () => turn(1));
   at("bulk").addEventListener("click", askBulk);
@@ -29,11 +29,19 @@ export function prepareQueue(audit, given) {
   at("bulk-no").addEventListener("click", () => at("bulk-dialog").close());
 }
 
+// Whoever asks for other rows is shown the first of them: a key decides about what was asked for.
+async function filtered() {
+  offset = 0;
+  await showQueue();
+  const found = [...at("queue").querySelectorAll("button")].map((one) => Number(one.dataset.row));
+  if (found.length && !found.includes(hooks.current())) await hooks.open(found[0]);
+}
+
 async function offerValues() {
   const column = at("filters").elements.column.value, field = at("filters").elements.value;
   field.value = ""; field.disabled = column === "";
   const { values } = column === "" ? { values: [] } : await ask(`/api/values?column=${column}`);
-  at("values").replaceChildren(...values.map((value) => make("option", { value })));
+  at("values").replaceChildren(...values.map((value) => make("option", { value: value || EMPTY })));
 }
 
 function turn(step) { offset = Math.max(0, offset + step * PAGE); showQueue(); }
@@ -47,13 +55,13 @@ export const showQueue = guarded(async () => {
   at("earlier").disabled = offset === 0;
   at("later").disabled = offset + page.rows.length >= total;
   at("bulk").hidden = at("filters").elements.state.value !== "open" || !total || !narrowed();
-  at("bulk").textContent = `Accept all ${count(total)} suggestions…`;
+  at("bulk").textContent = total === 1 ? "Accept the suggestion…" : `Accept all ${count(total)} suggestions…`;
 });
 
 // Everything at once is offered only where somebody has said which rows are meant.
 function narrowed() {
   const form = new FormData(at("filters"));
-  return ["given", "suggested", "low", "column", "words", "flagged"].some((name) => form.get(name));
+  return ["given", "suggested", "low", "value", "words", "flagged"].some((name) => form.get(name));
 }
 
 function queueLine(one) {
@@ -73,7 +81,7 @@ function askBulk() {
     form.given.value !== "" && `given ${about.labels[form.given.value]}`,
     form.suggested.value !== "" && `suggested ${about.classes[form.suggested.value]}`,
     low > 0 && `wrong with probability ${low} or more`,
-    form.column.value !== "" && `${about.columns[form.column.value]} is ${form.value.value || "(empty)"}`,
+    form.value.value !== "" && `${about.columns[form.column.value]} is ${form.value.value}`,
     form.words.value && `holding “${form.words.value}”`,
     form.flagged.checked && "suspects",
   ].filter(Boolean);
