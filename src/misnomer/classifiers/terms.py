@@ -16,7 +16,7 @@ from misnomer.classifiers.annotators import groups
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.rows.columns import discover
 from misnomer.rows.columns.encode import codes
-from misnomer.rows.columns.plain import plain
+from misnomer.rows.columns.notation import plain
 from misnomer.rows.parts import Part
 from misnomer.rows.read import _kinds, read_like
 from misnomer.rows.scan import Scan

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from misnomer.kernels.reference import softmax
 from misnomer.rows import read_like
 from misnomer.solvers.sparse.naive_bayes import SparseFit
-from misnomer.solvers.sparse.rows import Places, tokens
+from misnomer.solvers.sparse.rows import Background, Places, Sums, tokens, weights_of
 from misnomer.solvers.sparse.scores import Own, candidates
-from misnomer.solvers.sparse.weights import Background, Sums, weights_of
 from misnomer.table import Schema
 
 Array = NDArray[np.float64]

@@ -177,7 +177,7 @@ def audit(
     sheet: Sheet = None,
 ) -> None:
     """Find out how many labels of a table are wrong, and which ones."""
-    from misnomer.cli.failures import failing_well
+    from misnomer.cli.options import failing_well
 
     with failing_well():
         from misnomer.audit.request import request_of
@@ -220,7 +220,7 @@ def predict(
     sheet: Sheet = None,
 ) -> None:
     """Predict the true class of new rows."""
-    from misnomer.cli.failures import failing_well
+    from misnomer.cli.options import failing_well
 
     with failing_well():
         from misnomer.cli.options import reading_of
@@ -238,10 +238,10 @@ def demo(
     ] = 0.1,
 ) -> None:
     """Spoil some labels of the U.S. House votes of 1984, and find them again."""
-    from misnomer.cli.failures import failing_well
+    from misnomer.cli.options import failing_well
 
     with failing_well():
-        from misnomer.cli.demo import run
+        from misnomer.demo import run
 
         run(seed, share)
 

@@ -28,8 +28,7 @@ from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.origin import fingerprint
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.formats import dictionary_types
-from misnomer.store.spreadsheet import print_csv
-from misnomer.store.writing import replacing, write_text
+from misnomer.store.writing import print_csv, replacing, write_text
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

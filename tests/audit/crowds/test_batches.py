@@ -18,8 +18,7 @@ from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.batches import collector
 from misnomer.audit.crowds.batched_rows import check_room
-from misnomer.audit.crowds.constant_columns import digests, same_columns
-from misnomer.audit.crowds.gather import by_lines, heard_lines
+from misnomer.audit.crowds.gather import by_lines, digests, heard_lines, same_columns
 from misnomer.audit.crowds.reading import _same
 from misnomer.engines import local
 from misnomer.engines.stream import Stream

@@ -15,8 +15,13 @@ from numpy.typing import NDArray
 from misnomer.answers import Answers, from_groups
 from misnomer.audit import inputs
 from misnomer.audit.crowds import gather
-from misnomer.audit.crowds.constant_columns import same_columns
-from misnomer.audit.crowds.gather import FirstLines, WholeLines, heard_columns, heard_lines
+from misnomer.audit.crowds.gather import (
+    FirstLines,
+    WholeLines,
+    heard_columns,
+    heard_lines,
+    same_columns,
+)
 from misnomer.audit.frames import Shape
 from misnomer.audit.inputs import check_column
 from misnomer.audit.request import Request
@@ -391,7 +396,7 @@ def _left_out(found: Scan, heard: list[gather.Heard]) -> tuple[str, ...]:
 def _wrapped(make: Callable[..., Any], parts: Sequence[Any], *beside: Sequence[Any]) -> Any:
     """Change how parts are read; those that are planned on a cluster, when they are there."""
     if parts and type(parts[0]).__module__.startswith("dask"):
-        from misnomer.engines.collections import then
+        from misnomer.engines.dask import then
 
         make = partial(then, make)
     return tuple(make(*pair) for pair in zip(parts, *beside, strict=True))

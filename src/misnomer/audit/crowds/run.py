@@ -207,7 +207,7 @@ def _with_lazy_rows(request: Request, audit: Audit, known: list[Known]) -> Audit
     """Let the rows of a data frame with a column per annotator be a lazy frame."""
     if request.long is not None or not hasattr(request.data, "divisions"):
         return audit
-    from misnomer.engines.collections import lazily_beside
+    from misnomer.engines.dask import lazily_beside
 
     step = partial(known_frame, lightened(audit.classifier))
     none = Known(np.zeros(0, np.int32), np.zeros((0, len(audit.classes))))

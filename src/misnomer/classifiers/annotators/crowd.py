@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.annotators.group_labels import learn_groups
+from misnomer.classifiers.annotators.groups import learn_groups
 from misnomer.classifiers.annotators.table import notes, table_of
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.solve import held
@@ -22,7 +22,7 @@ from misnomer.knowledge import Knowledge, channel_of
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.annotators import groups as group_tests
-from misnomer.solvers.annotators import pairs, worth
+from misnomer.solvers.annotators import worth
 from misnomer.solvers.annotators.columns import Passes
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
 from misnomer.table import Batch, Schema, numbered
@@ -238,10 +238,10 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return worth.ask_next(self.answers_, self.fit_, n, each=each)
 
-    def colluding(self, *, level: float = 0.05) -> list[pairs.Pair]:
+    def colluding(self, *, level: float = 0.05) -> list[worth.Pair]:
         """List the pairs of annotators who agree more than their channels explain."""
         check_is_fitted(self)
-        return pairs.colluding(self.answers_, self.fit_, level=level)
+        return worth.colluding(self.answers_, self.fit_, level=level)
 
     def groups_differ(self, *, draws: int = 99) -> group_tests.GroupTest:
         """Test whether the groups (or annotators without overlap) differ in their errors at all."""

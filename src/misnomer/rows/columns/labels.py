@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.plain import MISSING, unchunked
+from misnomer.rows.columns.notation import MISSING, unchunked
 from misnomer.rows.files.formats import Mapped
 from misnomer.rows.parts import Part
 from misnomer.rows.scan import Scan

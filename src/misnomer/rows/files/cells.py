@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.plain import MISSING, emptied
+from misnomer.rows.columns.notation import MISSING, emptied
 
 _MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from misnomer.rows.columns.plain import MISSING
+from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.files.cells import (
     TYPES,
     Guess,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.solvers.sparse.rows import Places, Tokens
-from misnomer.solvers.sparse.weights import Background, Sums, Weights
+from misnomer.solvers.sparse.rows import Background, Places, Sums, Tokens, Weights
 
 Array = NDArray[np.float64]
 
