@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from misnomer.channel import Channel
@@ -79,6 +80,7 @@ class FlipRates(TwoClasses):
         self.projection_ = fit.projection
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VBNB(Preset):
     """Naive Bayes and channel by variational Bayes: the one to take for few, noisy rows.
 
@@ -111,26 +113,14 @@ class VBNB(Preset):
 
     solver = "variational"
 
-    def __init__(
-        self,
-        *,
-        channel: str | Channel | Any = "free",
-        smoothing: str | float | Smoothing = "laplace",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        n_init: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.channel = channel
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    channel: str | Channel | Any = "free"
+    smoothing: str | float | Smoothing = "laplace"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    n_init: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _keep(self, fit: Fit, naming: Naming) -> None:
         super()._keep(fit, naming)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from misnomer.table import Batch, Schema, numbered
 Array = NDArray[np.float64]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from several labels a row, each annotator with errors of its own.
 
@@ -82,26 +84,14 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['a', 'b', 'a', 'b']
     """
 
-    def __init__(
-        self,
-        *,
-        annotator: str = "free",
-        strength: str | float = "auto",
-        knowledge: Knowledge | Mapping[str, Any] | None = None,
-        smoothing: str | float | Smoothing = "auto",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        random_state: int = 0,
-    ) -> None:
-        self.annotator = annotator
-        self.strength = strength
-        self.knowledge = knowledge
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    annotator: str = "free"
+    strength: str | float = "auto"
+    knowledge: Knowledge | Mapping[str, Any] | None = None
+    smoothing: str | float | Smoothing = "auto"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 300
+    tol: float = 1e-5
+    random_state: int = 0
 
     def fit(
         self,
