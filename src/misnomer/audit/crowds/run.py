@@ -35,7 +35,7 @@ from misnomer.audit.crowds.batched_rows import (
     understood,
 )
 from misnomer.audit.crowds.groups import audit_groups
-from misnomer.audit.crowds.reading import Asked, Gathered, Several, gathered
+from misnomer.audit.crowds.reading import Gathered, Several, gathered, label_columns
 from misnomer.audit.crowds.results import Told, judged_rows, numbers_of, put_together, rare, told_of
 from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.known import noted, parts_of, with_trusted
@@ -142,18 +142,18 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
     """
     if hasattr(request.data, "rechunk"):
         raise ValueError("annotators are named by columns: pass a frame or a file, not an array")
-    started, used, asked = perf_counter(), resident(), Asked.of(request)
+    started, used = perf_counter(), resident()
     mapped: Any = map if cluster is None else cluster.map
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        said = gathered(scanned(request, cluster, asked.label_columns), asked, mapped)
+        said = gathered(scanned(request, cluster, label_columns(request)), request, mapped)
         pa.default_memory_pool().release_unused()
         checked = _checked(request, said.answers)
-        told = told_of(said.answers, _trusted(said, asked, mapped), checked)
+        told = told_of(said.answers, _trusted(said, request, mapped), checked)
         room = check_room(said.answers, request.memory, used)
         crowd = prepared(request, said.answers.labels)
         reading, notes = understood(
-            said.rows, said.apart, crowd.families, skip_bad=asked.skip_bad, mapped=mapped
+            said.rows, said.apart, crowd.families, skip_bad=request.skip_bad, mapped=mapped
         )
         truth = told.truth(said.answers.labels)
         left = bytes_of(request.memory or DEFAULT_MEMORY) - room
@@ -171,10 +171,10 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
     return _with_lazy_rows(request, audit, known.parts(said.sizes)) if request.is_lazy else audit
 
 
-def _trusted(said: Gathered, asked: Asked, mapped: Any) -> Any:
-    if asked.trusted is None:
+def _trusted(said: Gathered, request: Request, mapped: Any) -> Any:
+    if request.trusted is None:
         return None
-    return trusted_rows(said.rows, asked.trusted, skip_bad=asked.skip_bad, mapped=mapped)
+    return trusted_rows(said.rows, request.trusted, skip_bad=request.skip_bad, mapped=mapped)
 
 
 def _fit_batches(
