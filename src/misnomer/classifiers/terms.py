@@ -27,45 +27,19 @@ _YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0"
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What the rows of a scan are to be read as; small, so that it can travel to other machines.
+    """What the rows of a scan are to be read as; small, so that it can travel to other machines."""
 
-    Attributes
-    ----------
-    schema : Schema
-        The columns to learn from.
-    label : str
-        The column of the given labels.
-    naming : Naming
-        The labels, the classes, and the channel between them.
-    trusted : str or None
-        The column that says whose label is known to be right.
-    skip_bad : bool
-        Whether to leave out what cannot be read.
-    rows : int
-        How many rows there are.
-    left_out : tuple of str
-        What could not be read.
-    numbering : tuple of str
-        Columns that only number the rows.
-    group : str or None
-        The column of the groups that may err each in their own way.
-    groups : tuple
-        Their names, sorted.
-    checked : CheckedRows or None
-        Rows that a person was asked about.
-    """
-
-    schema: Schema
-    label: str
-    naming: inputs.Naming
-    trusted: str | None = None
-    skip_bad: bool = False
-    rows: int = 0
-    left_out: tuple[str, ...] = ()
-    numbering: tuple[str, ...] = ()
-    group: str | None = None
-    groups: tuple[Any, ...] = ()
-    checked: CheckedRows | None = None
+    schema: Schema  # the columns to learn from
+    label: str  # the column of the given labels
+    naming: inputs.Naming  # the labels, the classes, and the channel between them
+    trusted: str | None = None  # the column that says whose label is known to be right
+    skip_bad: bool = False  # whether to leave out what cannot be read
+    rows: int = 0  # how many rows there are
+    left_out: tuple[str, ...] = ()  # what could not be read
+    numbering: tuple[str, ...] = ()  # columns that only number the rows
+    group: str | None = None  # the column of the groups that may err each in their own way
+    groups: tuple[Any, ...] = ()  # their names, sorted
+    checked: CheckedRows | None = None  # rows that a person was asked about
 
     @property
     def columns(self) -> list[str]:

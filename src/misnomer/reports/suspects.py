@@ -21,35 +21,19 @@ _MOST_CELLS = 12
 
 @dataclass(frozen=True, eq=False)
 class Suspect:
-    """One flagged row.
+    """One flagged row."""
 
-    Attributes
-    ----------
-    position : int
-        Where it stands in the input.
-    name, title : str
-        How the user knows it; with its noun.
-    line : int or None
-        Its line in the file, where that is known.
-    given, suggested : label
-        The label it has, and the one it should have.
-    error_probability : float
-        P(the given label is wrong).
-    why : Explanation
-        The weights of evidence.
-    cells : tuple of (column, text)
-        The first cells of the row itself.
-    """
-
-    position: int
+    position: int  # where it stands in the input
+    # how the user knows it; with its noun
     name: str
     title: str
-    line: int | None
+    line: int | None  # its line in the file, where that is known
+    # the label it has, and the one it should have
     given: Any
     suggested: Any
-    error_probability: float
-    why: Explanation
-    cells: tuple[tuple[str, str], ...]
+    error_probability: float  # P(the given label is wrong)
+    why: Explanation  # the weights of evidence
+    cells: tuple[tuple[str, str], ...]  # the first cells of the row itself
 
 
 def suspects(audit: Audit, most: int = 25) -> list[Suspect]:
@@ -90,27 +74,17 @@ _FEWEST = 0.05  # expected rows that are worth a line
 
 @dataclass(frozen=True)
 class Confusion:
-    """One true class under another name.
+    """One true class under another name."""
 
-    Attributes
-    ----------
-    true, given : label
-        The true class and the label that it was given.
-    rows : float
-        The expected number of such rows.
-    given_of_true, low, high : float
-        P(given | true) and its interval.
-    true_of_given : float
-        P(true | given).
-    """
-
+    # the true class and the label that it was given
     true: Any
     given: Any
-    rows: float
+    rows: float  # the expected number of such rows
+    # P(given | true) and its interval
     given_of_true: float
     low: float
     high: float
-    true_of_given: float
+    true_of_given: float  # P(true | given)
 
 
 def expected_rows(posterior: Array, given: NDArray[np.int64], labels: int) -> Array:

@@ -31,18 +31,10 @@ from misnomer.table import Batch, CheckedRows, Column, Schema
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What rows are to be read as; small, so that it can travel to other machines.
+    """What rows are to be read as; small, so that it can travel to other machines."""
 
-    Attributes
-    ----------
-    schema : Schema or None
-        The columns to learn from; None without any.
-    skip_bad : bool
-        Whether to leave out what cannot be read.
-    """
-
-    schema: Schema | None
-    skip_bad: bool = False
+    schema: Schema | None  # the columns to learn from; None without any
+    skip_bad: bool = False  # whether to leave out what cannot be read
 
     @property
     def used(self) -> tuple[Column, ...]:

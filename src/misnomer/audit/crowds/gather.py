@@ -137,24 +137,12 @@ def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The rows that the lines are about.
+    """The rows that the lines are about."""
 
-    Attributes
-    ----------
-    answers : Answers
-        Who said what about them; rows are numbered by their first line.
-    item : (N,) array of int
-        The row that each line is about.
-    first : (N,) array of bool
-        Whether a line is the first about its row.
-    lines : list of int
-        How many lines each part has.
-    """
-
-    answers: Answers
-    item: Codes
-    first: NDArray[np.bool_]
-    lines: list[int]
+    answers: Answers  # who said what about them; rows are numbered by their first line
+    item: Codes  # (N,): the row that each line is about
+    first: NDArray[np.bool_]  # (N,): whether a line is the first about its row
+    lines: list[int]  # how many lines each part has
 
     def of_parts(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Split what is known of each line by the parts that the lines are in."""

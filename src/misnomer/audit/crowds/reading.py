@@ -191,32 +191,15 @@ def check_about_rows(wanted: list[str], same: list[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """The answers, and the rows that they are about.
+    """The answers, and the rows that they are about."""
 
-    Attributes
-    ----------
-    answers : Answers
-        Who said what.
-    rows : Scan
-        One row each, in the order in which the answers number them.
-    sizes : list of int
-        How many rows each part of them has.
-    apart : list of str
-        Columns that must not be learned from.
-    id : str or None
-        The column that names the rows.
-    arguments : dict
-        The arguments of `audit` that led here.
-    notes, left_out : tuples of str
-        What is not learned from, and what could not be read.
-    """
-
-    answers: Answers
-    rows: Scan
-    sizes: list[int]
-    apart: list[str]
-    id: str | None
-    arguments: dict[str, Any]
+    answers: Answers  # who said what
+    rows: Scan  # one row each, in the order in which the answers number them
+    sizes: list[int]  # how many rows each part of them has
+    apart: list[str]  # columns that must not be learned from
+    id: str | None  # the column that names the rows
+    arguments: dict[str, Any]  # the arguments of `audit` that led here
+    # what is not learned from, and what could not be read
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 

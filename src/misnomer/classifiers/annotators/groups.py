@@ -33,15 +33,6 @@ _MOST = 1_000_000  # groups that are remembered
 class Groups:
     """Labels by group of some consecutive rows; it adds.
 
-    Attributes
-    ----------
-    rows : int
-        How many rows there are.
-    labels : Counter or None
-        How many labels each group has; None where groups are too many to remember.
-    stray : int
-        The first row that has a label but no group; -1 where there is none.
-
     Examples
     --------
     >>> both = Groups(2, Counter(a=2)) + Groups(3, Counter(a=1, b=1), stray=1)
@@ -49,9 +40,10 @@ class Groups:
     (5, Counter({'a': 3, 'b': 1}), 3)
     """
 
-    rows: int
+    rows: int  # how many rows there are
+    # how many labels each group has; None where groups are too many to remember
     labels: Counter[Any] | None
-    stray: int = -1
+    stray: int = -1  # the first row that has a label but no group; -1 where there is none
 
     def __add__(self, other: Groups) -> Groups:
         labels = _joined(self.labels, other.labels)

@@ -111,21 +111,11 @@ def errors_believed(shown: Array, called_wrong: NDArray[np.bool_], error: float)
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Decided rows as trusted ones: a copy of each for every class that it may be.
+    """Decided rows as trusted ones: a copy of each for every class that it may be."""
 
-    Attributes
-    ----------
-    row : (c,) array of int
-        Which row is copied.
-    true : (c,) array of int
-        The class that the copy is trusted to be.
-    weight : (c,) array
-        How far that is believed.
-    """
-
-    row: NDArray[np.intp]
-    true: NDArray[np.int32]
-    weight: Array
+    row: NDArray[np.intp]  # (c,): which row is copied
+    true: NDArray[np.int32]  # (c,): the class that the copy is trusted to be
+    weight: Array  # (c,): how far that is believed
 
 
 def copies_of(rows: NDArray[np.intp], share: Array) -> Copies:

@@ -21,7 +21,7 @@ from misnomer.reports.wording import shown
 from misnomer.review.decisions import PERSON, ConflictError
 from misnomer.review.ledger import FullError, ReviewError
 from misnomer.review.ranking import as_filter
-from misnomer.review.rows import search
+from misnomer.review.rows.large import columns, values
 from misnomer.review.server import lists
 from misnomer.review.server.row import cell_texts, describe_decision, describe_row, read_image
 from misnomer.review.server.serve import Guard
@@ -191,7 +191,7 @@ class Answers:
 
     def values(self, said: dict[str, Any]) -> Any:
         """List the values of a column."""
-        return {"values": search.values(self.review.audit, self._column(said) or "")}
+        return {"values": values(self.review.audit, self._column(said) or "")}
 
     def progress(self, said: dict[str, Any]) -> Any:
         """Say how far the review is."""
@@ -258,7 +258,7 @@ class Answers:
 
     def _column(self, said: dict[str, Any]) -> str | None:
         """Read a column by its place: its name may hold what no address can."""
-        names, place = search.columns(self.review.audit), said.get("column")
+        names, place = columns(self.review.audit), said.get("column")
         if place in (None, ""):
             return None
         if not 0 <= int(str(place)) < len(names):

@@ -15,8 +15,7 @@ from misnomer.review.decisions import PERSON, Decision, agreements
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
 from misnomer.review.refit.large import sentence
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.search import columns
+from misnomer.review.rows.large import LargeRows, columns
 from misnomer.review.server.row import describe_decision, named
 
 if TYPE_CHECKING:

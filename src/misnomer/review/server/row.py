@@ -14,8 +14,7 @@ from misnomer.reports.json import finite
 from misnomer.reports.wording import chance, percent, row_name, shown
 from misnomer.review.decisions import PERSON, Decision
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.search import columns
+from misnomer.review.rows.large import LargeRows, columns
 
 if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources

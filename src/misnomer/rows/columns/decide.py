@@ -33,39 +33,22 @@ MOST_DISTINCT = 1_000_000  # distinct values that are remembered one by one
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Counts that decide what a column is.
+    """Counts that decide what a column is."""
 
-    Attributes
-    ----------
-    type : pyarrow.DataType
-        Of the cells, simplified: float64, int64, bool, string, null or something else.
-    rows, seen : int
-        All cells, and those that hold something.
-    distinct : pyarrow.Array or None
-        The different values, None where there are more than ``MOST_DISTINCT``.
-    all_different : bool
-        Whether no value was seen twice, as far as they are remembered.
-    whole : bool
-        Whether all numbers are whole.
-    temporal : str
-        "date" where the cells are dates, "time" where they are times of day or durations, else "".
-    total : float
-        Sum of the numbers.
-    gaps : int
-        White space between words, in all.
-    words : Counter
-        In how many cells each word occurs (texts only).
-    """
-
+    # of the cells, simplified: float64, int64, bool, string, null or something else
     type: pa.DataType
+    # all cells, and those that hold something
     rows: int
     seen: int
+    # the different values, None where there are more than ``MOST_DISTINCT``
     distinct: pa.Array | None
-    all_different: bool
-    whole: bool
+    all_different: bool  # whether no value was seen twice, as far as they are remembered
+    whole: bool  # whether all numbers are whole
+    # "date" where the cells are dates, "time" where they are times of day or durations, else ""
     temporal: str
-    total: float
-    gaps: int
+    total: float  # sum of the numbers
+    gaps: int  # white space between words, in all
+    # in how many cells each word occurs (texts only)
     words: Counter[str] = field(default_factory=Counter)
 
     def __add__(self, other: Summary) -> Summary:

@@ -43,21 +43,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Slope:
-    """What one pass leaves behind: a value, its gradient, and who was taken for what.
+    """What one pass leaves behind: a value, its gradient, and who was taken for what."""
 
-    Attributes
-    ----------
-    value : float
-        The (expected) conditional log likelihood.
-    joint : (R, K) array
-        Weight of the rows by evidence code and true class; its logarithmic derivative by R.
-    gradient : tuple of arrays
-        By the layers.
-    """
-
-    value: float
+    value: float  # the (expected) conditional log likelihood
+    # (R, K): weight of the rows by evidence code and true class; its logarithmic derivative by R
     joint: Array
-    gradient: Layers
+    gradient: Layers  # by the layers
 
     def __add__(self, other: Slope) -> Slope:
         gradient = tuple(a + b for a, b in zip(self.gradient, other.gradient, strict=True))
@@ -104,25 +95,14 @@ def by_code(share: Array, batch: Batch, codes: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The rows, what is seen of them, and how large weights are paid for.
+    """The rows, what is seen of them, and how large weights are paid for."""
 
-    Attributes
-    ----------
-    batches, fold
-        The rows, and who adds over them.
-    features : Features
-        How statistics become features.
-    penalty : float
-        Cost of the squared weights of features, halved; intercepts are free.
-    rows : float
-        Weight of the labeled rows.
-    """
-
+    # the rows, and who adds over them
     batches: Sequence[Batch]
     fold: Fold[Any]
-    features: Features
-    penalty: float
-    rows: float
+    features: Features  # how statistics become features
+    penalty: float  # cost of the squared weights of features, halved; intercepts are free
+    rows: float  # weight of the labeled rows
 
     def folded(self, layers: Layers) -> Layers:
         """Say the first layer in terms of t(x)."""
@@ -175,21 +155,13 @@ M_STEP_ITERATIONS = 3  # of an M-step: it need not reach its end, every step up 
 
 @dataclass(frozen=True)
 class Conditional:
-    """A solver: ``Conditional(penalty=10.0)(task)``.
+    """A solver: ``Conditional(penalty=10.0)(task)``."""
 
-    Attributes
-    ----------
-    penalty : float or "auto"
-        Cost of the squared weights of the features, halved; the intercept is free. "auto" is
-        `usual_penalty`.
-    steps : {"gradient", "em"}
-        How a channel with free cells is found: with the weights, or in turns.
-    hidden : tuple of int
-        Units of each hidden layer (tanh); none makes a linear model, which explains itself.
-    """
-
+    # cost of the squared weights of the features, halved; the intercept is free. "auto" is
+    # `usual_penalty`.
     penalty: float | str = "auto"
-    steps: str = "gradient"
+    steps: str = "gradient"  # a free channel is found with the weights, or ("em") in turns
+    # units of each hidden layer (tanh); none makes a linear model, which explains itself
     hidden: tuple[int, ...] = ()
 
     def __call__(self, task: Task) -> Fit:

@@ -50,22 +50,14 @@ class Virtual:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Which pairs (given, true) the candidates of the rows make; where each entry lies.
+    """Which pairs (given, true) the candidates of the rows make; where each entry lies."""
 
-    Attributes
-    ----------
-    given, true : (P,) arrays
-        The pairs, sorted by label, then class.
-    place : (n, M) array
-        The pair of each row and candidate; -1 where the row has no label to explain.
-    labels : int
-        How many labels and classes there are.
-    """
-
+    # (P,): the pairs, sorted by label, then class
     given: Places
     true: Places
+    # (n, M): the pair of each row and candidate; -1 where the row has no label to explain
     place: Places
-    labels: int
+    labels: int  # how many labels and classes there are
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -91,33 +83,17 @@ def pairs_of(found: Candidates, label: Places, labels: int) -> Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What the rows say of themselves and of the channel.
+    """What the rows say of themselves and of the channel."""
 
-    Attributes
-    ----------
-    share : (n, M) array
-        P(true class | row, given label) of each candidate.
-    alone : (n, M) array
-        P(true class | row), the label forgotten.
-    mass : (P,) array
-        J of every pair.
-    rate, virtual
-        The common error rate, and how closely classes keep to it.
-    scale : float
-        What one nat of evidence is worth: under one where words repeat each other.
-    loglik : float
-        Of the given labels, per labeled row.
-    passes, settled
-        How many passes it took, and whether the last changed little.
-    """
-
-    share: Array
-    alone: Array
-    mass: Array
+    share: Array  # (n, M): P(true class | row, given label) of each candidate
+    alone: Array  # (n, M): P(true class | row), the label forgotten
+    mass: Array  # (P,): J of every pair
+    # the common error rate, and how closely classes keep to it
     rate: float
     virtual: Virtual
-    scale: float
-    loglik: float
+    scale: float  # what one nat of evidence is worth: under one where words repeat each other
+    loglik: float  # of the given labels, per labeled row
+    # how many passes it took, and whether the last changed little
     passes: int
     settled: bool
 
@@ -281,28 +257,15 @@ ROUNDS = 2  # counts: by the labels, then by the labels that are likely right
 
 @dataclass(frozen=True, eq=False)
 class SparseFit:
-    """What was found.
+    """What was found."""
 
-    Attributes
-    ----------
-    found : Candidates
-        The best classes of each row.
-    judged : Judged
-        Their shares, and what they say of the labels.
-    pairs : Pairs
-        The pairs (given, true) that occur.
-    sums, behind : Sums, Background
-        The counts by class, and the virtual examples.
-    prior : (K,) array
-        P(class) in the scores: the shares of the given labels.
-    """
-
-    found: Candidates
-    judged: Judged
-    pairs: Pairs
+    found: Candidates  # the best classes of each row
+    judged: Judged  # their shares, and what they say of the labels
+    pairs: Pairs  # the pairs (given, true) that occur
+    # the counts by class, and the virtual examples
     sums: Sums
     behind: Background
-    prior: Array
+    prior: Array  # (K,): P(class) in the scores: the shares of the given labels
 
     @property
     def class_shares(self) -> Array:

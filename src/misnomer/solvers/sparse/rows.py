@@ -25,18 +25,10 @@ PARTS = 10  # that a real column is cut into
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """What occurs in each row, and how often.
+    """What occurs in each row, and how often."""
 
-    Attributes
-    ----------
-    matrix : csr_array (n, S)
-        Counts; what is missing or was never seen is no entry.
-    owner : (S,) array
-        The distribution that each statistic belongs to, 0..G-1.
-    """
-
-    matrix: sparse.csr_array
-    owner: Places
+    matrix: sparse.csr_array  # (n, S): counts; what is missing or was never seen is no entry
+    owner: Places  # (S,): the distribution that each statistic belongs to, 0..G-1
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
@@ -171,21 +163,11 @@ _HOT_BYTES = 1 << 28  # what those may take
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What was counted in each class; sums of different rows add.
+    """What was counted in each class; sums of different rows add."""
 
-    Attributes
-    ----------
-    counts : csr_array (K, S)
-        How often each statistic occurs in the rows of each class.
-    observed : (K, G) array
-        The same, summed over each distribution.
-    rows : (K,) array
-        Rows of each class.
-    """
-
-    counts: sparse.csr_array
-    observed: Array
-    rows: Array
+    counts: sparse.csr_array  # (K, S): how often each statistic occurs in the rows of each class
+    observed: Array  # (K, G): the same, summed over each distribution
+    rows: Array  # (K,): rows of each class
 
     def __add__(self, other: Sums) -> Sums:
         counts = sparse.csr_array(self.counts + other.counts)
@@ -260,24 +242,12 @@ def automatic_m(sums: Sums, share: Array, owner: Places) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """How much each statistic speaks for each class, beyond what it says of all of them.
+    """How much each statistic speaks for each class, beyond what it says of all of them."""
 
-    Attributes
-    ----------
-    cold : csr_array (S, K)
-        ``log1p(c / a)`` of what few classes know.
-    hot : (H, K) array
-        The same of what many classes know, dense.
-    where : (H,) array
-        Which statistics those are.
-    length : (G, K) array
-        ``-log(N + m)``: what each word, or each observed cell, costs a class.
-    """
-
-    cold: sparse.csr_array
-    hot: Array
-    where: Places
-    length: Array
+    cold: sparse.csr_array  # (S, K): ``log1p(c / a)`` of what few classes know
+    hot: Array  # (H, K): the same of what many classes know, dense
+    where: Places  # (H,): which statistics those are
+    length: Array  # (G, K): ``-log(N + m)``: what each word, or each observed cell, costs a class
 
 
 def weights_of(sums: Sums, behind: Background) -> Weights:
