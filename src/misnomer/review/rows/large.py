@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from misnomer.audit.frames import Shape
 from misnomer.audit.result import places
 from misnomer.classifiers.annotators.groups import codes_of
 from misnomer.estimate import Estimate
@@ -58,7 +59,8 @@ class LargeRows:
         self.path = folder / "rows.parquet"
         self.label, self.labels, self.classes = sample.label, sample.labels, sample.classes
         self.verdict, self.fitted, self.origin = sample.verdict, sample.fitted, sample.origin
-        self.classifier, self.id = sample.classifier, sample.shape.id
+        self.classifier = sample.classifier
+        self.shape = Shape(sample.shape.backend, id=sample.shape.id)  # rows go by their positions
         said = json.loads((folder / "audit.json").read_text())["error_count"]
         self.error_count = Estimate(said["value"], said["low"], said["high"], said["confidence"])
         self.data = pa.table({})  # never all of it
@@ -128,6 +130,11 @@ class LargeRows:
         some = table.select([name for name in self.names if name in table.column_names])
         return some.rename_columns([self.names[name] for name in some.column_names])
 
+    def shares(self, at: int) -> Array:
+        """Return P(true class) of one row, (K,)."""
+        batch = self.batch(self.row(at), [self.given[at]])
+        return np.asarray(self.posterior(self.classifier.model_, batch)[0])
+
     def batch(self, table: pa.Table, given: Any) -> Batch:
         """Put some rows into the terms of the model."""
         schema, L = self.classifier.model_.schema, len(self.labels)
@@ -171,17 +178,6 @@ class LargeRows:
             evidence = without_itself(evidence, share)
         return explained(evidence, at, label, self.classes, pair, wrong)
 
-    def find(self, text: str) -> int | None:
-        """Find a row by the value of its id column."""
-        ours = next((ours for ours, name in self.names.items() if name == self.id), None)
-        if ours is None:
-            return None
-        for start, table in self.parts([ours]):
-            at = pc.index(table.column(ours).cast(pa.string()), text).as_py()
-            if at >= 0:
-                return start + int(at)
-        return None
-
     def judged_by(self, classifier: Any, ranking: Ranking) -> LargeRows:
         """Return the same rows with another model and what it says of them."""
         other = copy(self)
@@ -202,6 +198,33 @@ def columns(audit: Audit | LargeRows) -> list[str]:
     return list(audit.data.column_names)
 
 
+def input_parts(audit: Audit | LargeRows, names: list[str]) -> Iterator[tuple[int, pa.Table]]:
+    """Go through the input, of what is on disk these columns, with the place of each first row."""
+    if not isinstance(audit, LargeRows):
+        yield 0, audit.data
+        return
+    stored = [ours for ours, name in audit.names.items() if name in names]
+    for start, table in audit.parts(stored):
+        yield start, audit.named(table)
+
+
+def input_row(audit: Audit | LargeRows, at: int) -> pa.Table:
+    """Read the input's columns of one row."""
+    return audit.row(at) if isinstance(audit, LargeRows) else audit.data.slice(at, 1)
+
+
+def find_id(audit: Audit | LargeRows, text: str) -> int | None:
+    """Find a row by the value of its id column."""
+    name = audit.shape.id
+    if name is None or name not in columns(audit):
+        return None
+    for start, table in input_parts(audit, [name]):
+        at = pc.index(table.column(table.column_names.index(name)).cast(pa.string()), text).as_py()
+        if at >= 0:
+            return start + int(at)
+    return None
+
+
 def matching(
     audit: Audit | LargeRows, column: str | None, value: str | None, words: str | None
 ) -> NDArray[np.bool_]:
@@ -212,10 +235,8 @@ def matching(
     """
     if column is not None and column not in columns(audit):
         raise ReviewError(f"there is no column {column!r}")
-    if not isinstance(audit, LargeRows):
-        return _found(audit.data, column, value, words)
-    wanted = list(audit.names) if words else [o for o, n in audit.names.items() if n == column]
-    parts = [_found(audit.named(table), column, value, words) for _, table in audit.parts(wanted)]
+    wanted = columns(audit) if words or column is None else [column]
+    parts = [_found(table, column, value, words) for _, table in input_parts(audit, wanted)]
     return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
