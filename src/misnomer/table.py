@@ -220,13 +220,13 @@ class CheckedRows:
         """The numbers of the rows that were drawn by chance and are known by now."""
         return self.row[(self.true >= 0) & (self.design > 0)]
 
-    def told(self, batch: Batch, n_labels: int) -> Batch:
+    def put_into(self, batch: Batch, n_labels: int) -> Batch:
         """Put what is known of its rows into a batch, which knows the number of its first one.
 
         Examples
         --------
         >>> known = CheckedRows(np.array([4]), np.array([1], np.int32), np.array([9.0]))
-        >>> rows = known.told(Batch((), np.zeros(2, np.int32), start=3), n_labels=2)
+        >>> rows = known.put_into(Batch((), np.zeros(2, np.int32), start=3), n_labels=2)
         >>> rows.given.tolist(), rows.said.tolist(), rows.design.tolist()
         ([0, 4], [0, 0], [0.0, 9.0])
         """

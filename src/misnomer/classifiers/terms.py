@@ -63,9 +63,11 @@ class Terms:
             given = self._sure(given, sure)
         return Batch(blocks, given, group=group)
 
-    def told(self, batch: Batch) -> Batch:
+    def with_checked(self, batch: Batch) -> Batch:
         """Put what a person has said of its rows into a batch that knows their numbers."""
-        return batch if self.checked is None else self.checked.told(batch, len(self.naming.labels))
+        return (
+            batch if self.checked is None else self.checked.put_into(batch, len(self.naming.labels))
+        )
 
     def _given(self, values: Any) -> NDArray[np.int32]:
         known = Column(self.label, "categorical", tuple(self.naming.labels.tolist()))

@@ -311,7 +311,7 @@ def judged(
     for rows in batches:
         if rows.num_rows:
             batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
-            share = None if judge is None else judge.posterior(terms.told(batch))
+            share = None if judge is None else judge.posterior(terms.with_checked(batch))
             yield collector.take(batch, decoded_table(rows), share)
 
 

@@ -27,7 +27,7 @@ from misnomer.audit.batches.collector import (
 )
 from misnomer.audit.batches.totals import put_together
 from misnomer.audit.checked import checked_rows
-from misnomer.audit.crowds.groups import told_apart, with_groups
+from misnomer.audit.crowds.groups import group_rates_of, with_groups
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import knowing, noted
 from misnomer.audit.learn import prepared
@@ -118,7 +118,7 @@ def judged_frame(
     """Judge the rows of one partition that begins at a row number; its index stays."""
     rows = conform(table_of(frame), schema, schema.names)
     batch = replace(terms.batch(rows.select(terms.columns)), start=start)
-    share = None if judge is None else judge.posterior(terms.told(batch))
+    share = None if judge is None else judge.posterior(terms.with_checked(batch))
     found = answers(classifier, batch, share)
     out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
     return out.set_axis(frame.index, axis=0)
@@ -218,7 +218,7 @@ def _understood(
 def _kept(found: Scan, terms: Terms, request: Request, cluster: Any) -> Any:
     """Put all rows into compact form, here or where they are."""
     if cluster is not None:
-        return cluster.keep(terms.batches, found.parts, terms.told)
+        return cluster.keep(terms.batches, found.parts, terms.with_checked)
     memory = DEFAULT_MEMORY if request.memory is None else request.memory
     rows = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
     pa.default_memory_pool().release_unused()
@@ -281,7 +281,7 @@ def grouped(audit: Audit, found: Collector, terms: Terms) -> Audit:
     """Add what was found of the groups, where they were named; the rows listed are a sample."""
     if terms.group is None:
         return audit
-    varied = told_apart(audit.classifier)
+    varied = group_rates_of(audit.classifier)
     assert varied is not None and audit.batch.group is not None
     row = np.flatnonzero(audit.given >= 0).astype(np.int32)
     answers = Answers(

@@ -60,7 +60,7 @@ class Codebook:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class PartAnswers:
     """The answers in a part: answer j is ``labels[label[j]]``, said about a row of the part.
 
     ``rows`` counts the rows of the part, or its lines where there is a line per answer; then
@@ -77,7 +77,7 @@ class Heard:
     left_out: tuple[str, ...] = ()
 
 
-def heard_columns(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+def column_answers(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> PartAnswers:
     """Gather the answers of a part with a column per annotator."""
     book, bad = Codebook(), list[str]()
     row, who, label, start = list[Codes](), list[Codes](), list[Codes](), 0
@@ -89,10 +89,10 @@ def heard_columns(part: Part, names: Sequence[str], *, skip_bad: bool = False) -
         label.append(cells[at, column])
         start += rows.num_rows
     said = (joined(row), joined(who), joined(label), book.values, list(names))
-    return Heard(start, *said, left_out=tuple(bad))
+    return PartAnswers(start, *said, left_out=tuple(bad))
 
 
-def heard_lines(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+def line_answers(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> PartAnswers:
     """Gather the answers of a part with a line per answer: item, annotator, label."""
     people, book, bad = Codebook(), Codebook(), list[str]()
     items, who, label = list[Any](), list[Codes](), list[Codes]()
@@ -105,7 +105,7 @@ def heard_lines(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> 
     numbers = np.arange(lines, dtype=np.int32)
     item = one_dictionary(items) if items else None
     said = (numbers, joined(who), joined(label), book.values, people.values)
-    return Heard(lines, *said, item, tuple(bad))
+    return PartAnswers(lines, *said, item, tuple(bad))
 
 
 def joined(parts: list[Codes]) -> Codes:
@@ -121,11 +121,11 @@ def one_dictionary(parts: list[Any]) -> pa.DictionaryArray:
     return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
+def by_columns(by_part: Iterable[PartAnswers], names: Sequence[str]) -> Answers:
     """Put the answers of all parts together; who gave none is left out."""
     book, start = Codebook(), 0
     parts: list[tuple[Codes, Codes, Codes]] = []
-    for one in heard:
+    for one in by_part:
         place = book.places(one.labels)
         parts.append((one.row + np.int32(start), one.annotator, place[one.label]))
         start += one.rows
@@ -149,10 +149,10 @@ class Items:
         return np.split(values, np.cumsum(self.lines)[:-1])
 
 
-def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
+def by_lines(by_part: Sequence[PartAnswers], names: Sequence[str]) -> Items:
     """Put the answers of all parts together."""
     row, column, _ = names
-    named = [one.item for one in heard if one.item is not None]
+    named = [one.item for one in by_part if one.item is not None]
     if not named:
         raise ValueError("the table has no rows")
     items = one_dictionary(named)
@@ -161,8 +161,8 @@ def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
         raise ValueError(f"line {at} names no row in column {row!r}: fill it in or drop the line")
     item = items.indices.to_numpy(zero_copy_only=False)
     people, book = Codebook(), Codebook()
-    who = joined([_placed(people, one.annotators, one.annotator) for one in heard])
-    label = joined([_placed(book, one.labels, one.label) for one in heard])
+    who = joined([_placed(people, one.annotators, one.annotator) for one in by_part])
+    label = joined([_placed(book, one.labels, one.label) for one in by_part])
     _check_who(who, label, column)
     _check_alike(items.dictionary, item, (who, people.values), (label, book.values))
     first = np.zeros(len(item), bool)
@@ -172,7 +172,7 @@ def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
         item[there], who[there], label[there], n_rows=n, annotators=people.values,
         labels=book.values, by_name=True,
     )  # fmt: skip
-    return Items(answers, item, first, [one.rows for one in heard])
+    return Items(answers, item, first, [one.rows for one in by_part])
 
 
 def _placed(book: Codebook, values: list[Any], codes: Codes) -> Codes:

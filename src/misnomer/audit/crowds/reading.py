@@ -218,18 +218,18 @@ def _by_columns(scan: Scan, request: Request, mapped: Any, named: list[str]) -> 
     names = named_annotators(request.annotators)
     apart = [*names, *request.ignore, *named]
     _check(apart, scan)
-    hear = partial(gather.heard_columns, names=names, skip_bad=request.skip_bad)
-    heard = list(mapped(hear, scan.parts))
-    answers = gather.by_columns(heard, names)
+    read = partial(gather.column_answers, names=names, skip_bad=request.skip_bad)
+    by_part = list(mapped(read, scan.parts))
+    answers = gather.by_columns(by_part, names)
     return Gathered(
         answers=answers,
         rows=scan,
-        sizes=[one.rows for one in heard],
+        sizes=[one.rows for one in by_part],
         apart=apart,
         id=request.id,
         arguments={"annotators": names},
         notes=tuple(silent(names, answers)),
-        left_out=_left_out(scan, heard),
+        left_out=_left_out(scan, by_part),
     )
 
 
@@ -238,9 +238,9 @@ def _by_lines(scan: Scan, request: Request, mapped: Any, named: list[str]) -> Ga
     names = three_columns(request.long)
     row, *said = names
     _check([*names, *request.ignore, *named], scan)
-    hear = partial(gather.heard_lines, names=names, skip_bad=request.skip_bad)
-    heard = list(mapped(hear, scan.parts))
-    items = gather.by_lines(heard, names)
+    read = partial(gather.line_answers, names=names, skip_bad=request.skip_bad)
+    by_part = list(mapped(read, scan.parts))
+    items = gather.by_lines(by_part, names)
     others = [name for name in scan.names if name not in said]
     same = [row, *same_columns(scan.parts, items, [n for n in others if n != row], mapped)]
     check_about_rows(named, same)
@@ -255,7 +255,7 @@ def _by_lines(scan: Scan, request: Request, mapped: Any, named: list[str]) -> Ga
         id=request.id or row,
         arguments={"long": names},
         notes=tuple(varying(others, [*same, *request.ignore])),
-        left_out=_left_out(scan, heard),
+        left_out=_left_out(scan, by_part),
     )
 
 
@@ -269,8 +269,8 @@ def _check(names: Sequence[str], scan: Scan) -> None:
         check_column(name, scan.names)
 
 
-def _left_out(scan: Scan, heard: list[gather.Heard]) -> tuple[str, ...]:
-    return (*scan.left_out, *(one for part in heard for one in part.left_out))
+def _left_out(scan: Scan, by_part: list[gather.PartAnswers]) -> tuple[str, ...]:
+    return (*scan.left_out, *(one for part in by_part for one in part.left_out))
 
 
 def _wrapped(make: Callable[..., Any], parts: Sequence[Any], *beside: Sequence[Any]) -> Any:

@@ -36,7 +36,14 @@ from misnomer.audit.crowds.batched_rows import (
 )
 from misnomer.audit.crowds.groups import audit_groups
 from misnomer.audit.crowds.reading import Gathered, Several, gathered, label_columns
-from misnomer.audit.crowds.results import Told, judged_rows, numbers_of, put_together, rare, told_of
+from misnomer.audit.crowds.results import (
+    Votes,
+    judged_rows,
+    numbers_of,
+    put_together,
+    rare,
+    votes_of,
+)
 from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
@@ -98,17 +105,17 @@ def learned(
 ) -> Audit:
     """Fit, judge every row, and put the answers together."""
     answers = found.answers
-    told = told_of(answers, found.trusted, checked)
+    votes = votes_of(answers, found.trusted, checked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        crowd.fit(found.features, answers=answers, truth=told.truth(answers.labels))
+        crowd.fit(found.features, answers=answers, truth=votes.truth(answers.labels))
     notes = [*found.notes, *rare(answers), *(str(one.message) for one in caught)]
-    share, classifier = judged_rows(crowd, told)
-    batch = _batch(found, classifier, told)
+    share, classifier = judged_rows(crowd, votes)
+    batch = _batch(found, classifier, votes)
     notes += leaks(classifier.model_.schema, batch, found.label, answers.n_labels)
     for note in notes:
         warnings.warn(note, stacklevel=5)
-    numbers, groups = numbers_of(found, crowd, classifier, told, share, started)
+    numbers, groups = numbers_of(found, crowd, classifier, votes, share, started)
     sources = Sources(
         answers, crowd.channels_, crowd.trust_ > 0, found.asked,
         crowd.annotators_ if groups is None else None, groups,
@@ -116,8 +123,8 @@ def learned(
     return with_trusted(
         Audit(
             **numbers,
-            given=told.given,
-            trusted=told.trusted,
+            given=votes.given,
+            trusted=votes.trusted,
             posterior=share,
             warnings=tuple(notes),
             batch=batch,
@@ -127,11 +134,11 @@ def learned(
     )
 
 
-def _batch(found: Several, classifier: NoisyLabelEstimator, told: Told) -> Batch:
+def _batch(found: Several, classifier: NoisyLabelEstimator, votes: Votes) -> Batch:
     """Read the rows in the terms of the model."""
     schema = classifier.model_.schema
     blocks = read_like(found.features, schema) if schema.columns else ()
-    return Batch(blocks, told.codes(len(classifier.labels_)))
+    return Batch(blocks, votes.codes(len(classifier.labels_)))
 
 
 def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Audit:
@@ -149,24 +156,24 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
         said = gathered(scanned(request, cluster, label_columns(request)), request, mapped)
         pa.default_memory_pool().release_unused()
         checked = _checked(request, said.answers)
-        told = told_of(said.answers, _trusted(said, request, mapped), checked)
+        votes = votes_of(said.answers, _trusted(said, request, mapped), checked)
         room = check_room(said.answers, request.memory, used)
         crowd = prepared(request, said.answers.labels)
         reading, notes = understood(
             said.rows, said.apart, crowd.families, skip_bad=request.skip_bad, mapped=mapped
         )
-        truth = told.truth(said.answers.labels)
+        truth = votes.truth(said.answers.labels)
         left = bytes_of(request.memory or DEFAULT_MEMORY) - room
         _fit_batches(crowd, said, reading, truth, left, cluster)
-    share, judge = judged_rows(crowd, told)
-    known = Known(told.codes(said.answers.n_labels), share, checked)
+    share, judge = judged_rows(crowd, votes)
+    known = Known(votes.codes(said.answers.n_labels), share, checked)
     if cluster is None:
         collector = judged_here(said, reading, judge, known, rows_to)
     else:
         collector = judged_there(cluster, said, reading, judge, known, rows_to)
     notes += [str(one.message) for one in caught]
     read = None if request.is_lazy else partial(read_again, said, reading, judge, known)
-    audit = put_together(collector, said, reading, crowd, told, share, notes, started, read)
+    audit = put_together(collector, said, reading, crowd, votes, share, notes, started, read)
     audit = audit if request.knowledge is None else noted(audit, request.knowledge)
     return _with_lazy_rows(request, audit, known.parts(said.sizes)) if request.is_lazy else audit
 
