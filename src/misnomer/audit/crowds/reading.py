@@ -28,35 +28,16 @@ from misnomer.rows.scan import Scan
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """Answers and columns, apart.
+    """Answers and columns, apart."""
 
-    Attributes
-    ----------
-    features : table or None
-        What may be learned from beside the answers; None without any.
-    answers : Answers
-        Who said what about which row.
-    label : str
-        What the given label of a row is called.
-    trusted : array or None
-        Rows whose given label is known to be right.
-    shape : Shape
-        What the input was.
-    asked : mapping
-        The arguments of `audit` that led here.
-    notes : tuple of str
-        What was left out, and why.
-    single : Inputs or None
-        The same where rows have one label: as an audit without groups would take them.
-    """
-
-    features: Any
-    answers: Answers
-    label: str
-    trusted: Any
-    shape: Shape
-    asked: Mapping[str, Any]
-    notes: tuple[str, ...] = ()
+    features: Any  # what may be learned from beside the answers; None without any
+    answers: Answers  # who said what about which row
+    label: str  # what the given label of a row is called
+    trusted: Any  # rows whose given label is known to be right
+    shape: Shape  # what the input was
+    asked: Mapping[str, Any]  # the arguments of `audit` that led here
+    notes: tuple[str, ...] = ()  # what was left out, and why
+    # the same where rows have one label: as an audit without groups would take them
     single: inputs.Inputs | None = None
 
 

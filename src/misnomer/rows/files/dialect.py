@@ -60,20 +60,6 @@ def dialect_of(said: Mapping[str, Any] | Dialect | None) -> Dialect:
     )
 
 
-def said_of(dialect: Dialect) -> dict[str, Any]:
-    """Write a dialect as a user would say it.
-
-    Examples
-    --------
-    >>> said_of(dialect_of({"sep": ";", "header": False}))
-    {'sep': ';', 'header': False}
-    """
-    said: dict[str, Any] = {"encoding": dialect.encoding, "sep": dialect.separator}
-    said |= {"header": None if dialect.header else False, "missing": list(dialect.missing) or None}
-    said["sheet"] = dialect.sheet
-    return {name: value for name, value in said.items() if value is not None}
-
-
 class DescribedPath(str):
     """A path that knows how its file is to be read.
 
