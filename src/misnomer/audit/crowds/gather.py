@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from misnomer.answers import Answers, from_codes
 from misnomer.audit.inputs import labels_of
-from misnomer.rows.parts import Part
+from misnomer.rows.parts import Part, PartView
 
 Codes = NDArray[np.int32]
 
@@ -210,16 +210,10 @@ def _check_alike(
 
 
 @dataclass(frozen=True, eq=False)
-class FirstLines:
+class FirstLines(PartView):
     """Of a part with a line per answer, the first line about each row."""
 
-    part: Part
     first: NDArray[np.bool_]
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.part.name
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
@@ -233,16 +227,10 @@ class FirstLines:
 
 
 @dataclass(frozen=True, eq=False)
-class WholeLines:
+class WholeLines(PartView):
     """A part all of whose columns are read, so that what is damaged is left out every time."""
 
-    part: Part
     columns: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.part.name
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
