@@ -19,10 +19,8 @@ from misnomer.audit.batches.collector import (
     Collector,
     RowsTo,
     answers,
-    judged_here,
-    judged_there,
+    judging,
     lightened,
-    read_again,
     row_columns,
 )
 from misnomer.audit.batches.totals import put_together
@@ -161,15 +159,16 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))
     check_groups(classifier, terms)
     classifier.set_params(progress=None)
+    judge = judging(found, terms, classifier)
     if cluster is not None:
         sizes = rows.rows_of_parts
-        collector = judged_there(cluster, found, sizes, terms, classifier, rows_to)
+        collector = judge.there(cluster, sizes, [None] * len(sizes), rows_to)
     else:
         del rows  # their room is needed
         pa.default_memory_pool().release_unused()
-        collector = judged_here(found, terms, classifier, rows_to)
+        collector = judge.here(rows_to)
     said = [str(one.message) for one in caught]
-    read = None if request.is_lazy else partial(read_again, found, terms, classifier)
+    read = None if request.is_lazy else judge.read_again
     audit = put_together(collector, terms, request.id, said, perf_counter() - started, read)
     audit = audit if request.knowledge is None else noted(audit, request.knowledge)
     audit = grouped(audit, collector, terms)

@@ -28,9 +28,7 @@ from misnomer.audit.crowds.batched_rows import (
     Known,
     Reading,
     check_room,
-    judged_here,
-    judged_there,
-    read_again,
+    judging,
     trusted_rows,
     understood,
 )
@@ -167,12 +165,13 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
         _fit_batches(crowd, said, reading, truth, left, cluster)
     share, judge = judged_rows(crowd, votes)
     known = Known(votes.codes(said.answers.n_labels), share, checked)
+    rows = judging(said, reading, judge, known)
     if cluster is None:
-        collector = judged_here(said, reading, judge, known, rows_to)
+        collector = rows.here(rows_to)
     else:
-        collector = judged_there(cluster, said, reading, judge, known, rows_to)
+        collector = rows.there(cluster, said.sizes, known.parts(said.sizes), rows_to)
     notes += [str(one.message) for one in caught]
-    read = None if request.is_lazy else partial(read_again, said, reading, judge, known)
+    read = None if request.is_lazy else rows.read_again
     audit = put_together(collector, said, reading, crowd, votes, share, notes, started, read)
     audit = audit if request.knowledge is None else noted(audit, request.knowledge)
     return _with_lazy_rows(request, audit, known.parts(said.sizes)) if request.is_lazy else audit
