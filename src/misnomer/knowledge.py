@@ -101,13 +101,9 @@ class Bounded(Channel):
 
     Where the best rate lies above the bound, the best admissible one lies on it, and the errors
     keep their proportions: the likelihood of a column is concave.
-
-    Attributes
-    ----------
-    most : (K,) array
-        The largest error rate of each true class.
     """
 
+    # (K,): the largest error rate of each true class
     most: Array = field(default_factory=lambda: np.ones(0))
 
     def refit(self, joint: Array) -> Self:

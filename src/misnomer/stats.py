@@ -14,15 +14,6 @@ Array = NDArray[np.float64]
 class Stats:
     """What one pass over the rows leaves behind: ``stats(A) + stats(B) = stats(A and B)``.
 
-    Attributes
-    ----------
-    joint : (R, K) array
-        Weight of the rows by evidence code (given label, none, trusted class) and true class.
-    sums : (K, S) array
-        Sum of the sufficient statistics t(x), shared out over the true classes.
-    loglik : float
-        Sum of log P(x, y) over the rows, up to a term free of the parameters.
-
     Examples
     --------
     >>> one = Stats(np.eye(2), np.ones((2, 3)), -1.5)
@@ -31,9 +22,10 @@ class Stats:
     (-3.0, [2.0, 2.0])
     """
 
+    # (R, K): weight of the rows by evidence code (given label, none, trusted class) and true class
     joint: Array
-    sums: Array
-    loglik: float = 0.0
+    sums: Array  # (K, S): sum of the sufficient statistics t(x), shared out over the true classes
+    loglik: float = 0.0  # sum of log P(x, y) over the rows, up to a term free of the parameters
 
     def __add__(self, other: Stats) -> Stats:
         return Stats(self.joint + other.joint, self.sums + other.sums, self.loglik + other.loglik)

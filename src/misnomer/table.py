@@ -31,33 +31,19 @@ DATE_FORMS = ("date", "zoned", "day first", "month first", "dotted", "year first
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the input and the family that explains it.
+    """One column of the input and the family that explains it."""
 
-    Attributes
-    ----------
-    name : str
-        As the user knows it.
-    kind : {"categorical", "bernoulli", "gaussian", "count", "text", "ignored"}
-        Its family; a text is a count of its words.
-    categories : tuple
-        The values seen in training, sorted (categorical), or the two values off, on (bernoulli).
-    center : float
-        A typical value (gaussian): it keeps the sums well conditioned, nothing depends on it.
-    width : int
-        How many statistics a count has: the columns of a sparse matrix, the words of a text.
-    words : tuple of str
-        The names of those, where they have any.
-    form : str
-        How its numbers or dates are written where they come as texts, such as "day first"; "date"
-        where they come as dates.
-    """
-
-    name: str
-    kind: str
+    name: str  # as the user knows it
+    kind: str  # categorical, bernoulli, gaussian, count, text (a count of its words), ignored
+    # the values seen in training, sorted (categorical), or the two values off, on (bernoulli)
     categories: tuple[Any, ...] = ()
+    # a typical value (gaussian): it keeps the sums well conditioned, nothing depends on it
     center: float = 0.0
+    # how many statistics a count has: the columns of a sparse matrix, the words of a text
     width: int = 1
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # the names of those, where they have any
+    # how its numbers or dates are written where they come as texts, such as "day first"; "date"
+    # where they come as dates
     form: str = ""
 
     @property
@@ -222,34 +208,25 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Rows that a person was asked about, by their numbers among all.
+    """Rows that a person was asked about, by their numbers among all."""
 
-    Attributes
-    ----------
-    row : (m,) array of int
-        Their numbers, rising.
-    true : (m,) array of int
-        The class that was said; -1 where nobody could say, or has said yet.
-    design : (m,) array
-        Design weights, see `Batch`.
-    """
-
-    row: NDArray[np.int64]
+    row: NDArray[np.int64]  # (m,): their numbers, rising
+    # (m,): the class that was said; -1 where nobody could say, or has said yet
     true: NDArray[np.int32]
-    design: Array
+    design: Array  # (m,): design weights, see `Batch`
 
     @property
     def sampled(self) -> NDArray[np.int64]:
         """The numbers of the rows that were drawn by chance and are known by now."""
         return self.row[(self.true >= 0) & (self.design > 0)]
 
-    def told(self, batch: Batch, n_labels: int) -> Batch:
+    def put_into(self, batch: Batch, n_labels: int) -> Batch:
         """Put what is known of its rows into a batch, which knows the number of its first one.
 
         Examples
         --------
         >>> known = CheckedRows(np.array([4]), np.array([1], np.int32), np.array([9.0]))
-        >>> rows = known.told(Batch((), np.zeros(2, np.int32), start=3), n_labels=2)
+        >>> rows = known.put_into(Batch((), np.zeros(2, np.int32), start=3), n_labels=2)
         >>> rows.given.tolist(), rows.said.tolist(), rows.design.tolist()
         ([0, 4], [0, 0], [0.0, 9.0])
         """

@@ -21,8 +21,7 @@ from misnomer.cli import app
 from misnomer.review import exchange, export
 from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import fingerprint, load_for_review
-from misnomer.review.server.guard import Guard
-from misnomer.review.server.serve import ImpatientProtocol, announcing
+from misnomer.review.server.serve import Guard, ImpatientProtocol, announcing
 from misnomer.review.session import FILE
 from tests.audited import pets
 

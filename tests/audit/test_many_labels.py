@@ -17,7 +17,7 @@ from misnomer.audit.wide import WideAudit
 from misnomer.classifiers import inputs
 from misnomer.cli import app
 from misnomer.rows.files.tables import read_table
-from misnomer.store.wide_models import load_predictor, wide_bytes, wide_from
+from misnomer.store.models import load_predictor, wide_bytes, wide_from
 from tests.audit.batches.rows import audit_stream
 
 

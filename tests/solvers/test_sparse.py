@@ -9,13 +9,18 @@ from misnomer import smoothing
 from misnomer.families import Categorical, Count
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.sparse import channel as sparse_channel
-from misnomer.solvers.sparse import weights as sparse_weights
-from misnomer.solvers.sparse.channel import GRID, chances, judge, pairs_of
-from misnomer.solvers.sparse.naive_bayes import chance_of_right, fit_sparse
-from misnomer.solvers.sparse.rows import tokens
+from misnomer.solvers.sparse import naive_bayes
+from misnomer.solvers.sparse import rows as sparse_rows
+from misnomer.solvers.sparse.naive_bayes import (
+    GRID,
+    chance_of_right,
+    chances,
+    fit_sparse,
+    judge,
+    pairs_of,
+)
+from misnomer.solvers.sparse.rows import automatic_m, background, sums_by_class, tokens, weights_of
 from misnomer.solvers.sparse.scores import Own, candidates, evidence
-from misnomer.solvers.sparse.weights import automatic_m, background, sums_by_class, weights_of
 
 K, V = 6, 40
 
@@ -48,7 +53,7 @@ def centered(scores):
 
 @pytest.mark.parametrize("hot", [0.0, 0.5, 2.0])
 def test_evidence_is_that_of_dense_naive_bayes(texts, monkeypatch, hot):
-    monkeypatch.setattr(sparse_weights, "_HOT", hot)
+    monkeypatch.setattr(sparse_rows, "_HOT", hot)
     rows, _, y, _ = texts
     weight = np.linspace(0.2, 1.0, len(y))
     sums = sums_by_class(rows, y, weight, K)
@@ -125,7 +130,7 @@ def dense_channel(scores, log_prior, y, passes):
         others = same, np.maximum(J[shown] - own, 0), left, np.maximum(T - own, 0)
         joint[labeled] *= chance(*others, c, a)
         share = joint / joint.sum(axis=1, keepdims=True)
-        if step + 1 in sparse_channel._CHOICES:
+        if step + 1 in naive_bayes._CHOICES:
             heights = {
                 (c, a): (share[labeled] * np.log(chance(*others, c, a))).sum()
                 for c in GRID

@@ -19,7 +19,7 @@ from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan
 from misnomer.store import container
 from misnomer.store.models import model_bytes
-from misnomer.store.spreadsheet import write_csv
+from misnomer.store.writing import write_csv
 
 
 def test_equal_models_are_equal_bytes():

@@ -21,26 +21,14 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What the input was, so that the output can be alike.
+    """What the input was, so that the output can be alike."""
 
-    Attributes
-    ----------
-    backend : {"pandas", "polars", "pyarrow"}
-        The library of the frames that are handed out.
-    index : pandas Index or None
-        The input's index, where it has one.
-    source : Arrow table or None
-        The input's columns, in its order; None where they have no names (a sparse matrix).
-    id : str or None
-        The column that names the rows.
-    lines : (n,) array of int or None
-        The line of the file on which each row stands, from 1; None where no file says.
-    """
-
-    backend: str
-    index: Any = None
+    backend: str  # of the frames that are handed out: pandas, polars or pyarrow
+    index: Any = None  # the input's index, where it has one
+    # the input's columns, in its order; None where they have no names (a sparse matrix)
     source: Any = None
-    id: str | None = None
+    id: str | None = None  # the column that names the rows
+    # (n,): the line of the file on which each row stands, from 1; None where no file says
     lines: NDArray[np.int64] | None = None
 
     @property

@@ -26,38 +26,19 @@ from misnomer.rows.parts import lines_of
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Features and labels, apart.
+    """Features and labels, apart."""
 
-    Attributes
-    ----------
-    features : array, sparse matrix or frame
-        What the classifier may look at.
-    y : array (n,)
-        The given labels.
-    label : str
-        Their name.
-    trusted : (n,) array of bool or None
-        Rows whose label is known to be right.
-    shape : Shape
-        What the input was.
-    notes : tuple of str
-        What was left out, and why.
-    checked : (n,) array or None
-        The true label of rows that a person has checked, None for the others.
-    design : (n,) array or None
-        Design weights of those that were drawn by chance, zero for all others.
-    pred_probs : array, frame or None
-        Probabilities of the labels that somebody brings; without a table ``features`` is None.
-    """
-
-    features: Any
-    y: NDArray[Any]
-    label: str
-    trusted: NDArray[np.bool_] | None
-    shape: Shape
-    notes: tuple[str, ...] = ()
+    features: Any  # what the classifier may look at
+    y: NDArray[Any]  # the given labels
+    label: str  # their name
+    trusted: NDArray[np.bool_] | None  # (n,): rows whose label is known to be right
+    shape: Shape  # what the input was
+    notes: tuple[str, ...] = ()  # what was left out, and why
+    # (n,): the true label of rows that a person has checked, None for the others
     checked: NDArray[Any] | None = None
+    # (n,): design weights of those that were drawn by chance, zero for all others
     design: NDArray[np.float64] | None = None
+    # probabilities of the labels that somebody brings; without a table ``features`` is None
     pred_probs: Any = None
 
 

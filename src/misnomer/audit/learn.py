@@ -26,7 +26,7 @@ from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate
 from misnomer.rows import read_like
 from misnomer.rows.columns.labels import NO_LABEL, no_label
-from misnomer.rows.columns.plain import MISSING
+from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.frames import arrow_columns
 from misnomer.table import Batch
 
@@ -112,7 +112,7 @@ def learned(
     audit = with_trusted(_audit(inputs, classifier, batch, trusted, tuple(notes), seconds))
     if not sensitive:
         return audit
-    from misnomer.audit.sensitivity import with_sensitivity
+    from misnomer.audit.leaks import with_sensitivity
 
     return with_sensitivity(audit, inputs)
 

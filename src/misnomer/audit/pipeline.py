@@ -35,7 +35,7 @@ def run(request: Request, rows_to: RowsTo | None = None) -> Audit:
 def _audited(request: Request, rows_to: RowsTo | None) -> Any:
     """Hand the request to whoever knows such rows and such labels."""
     if request.by_batches:
-        from misnomer.audit.batches.cluster import joined_cluster
+        from misnomer.audit.batches.stream import joined_cluster
 
         with joined_cluster(request) as cluster:
             if request.is_crowd:

@@ -65,24 +65,14 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class AllRows:
-    """What is known of all rows, where so many were judged that an audit keeps a sample of them.
+    """What is known of all rows, where so many were judged that an audit keeps a sample of them."""
 
-    Attributes
-    ----------
-    flagged : int
-        How many labels are called wrong.
-    worst : pyarrow.Table
-        The worst flagged rows, the worst first, with all of their columns.
-    read : callable or None
-        Reads and judges the rows again, table after table, with their own columns behind; None
-        where they are no file.
-    places : (n,) array of int
-        The numbers of the rows that are kept, rising: a sample, and those that were checked.
-    """
-
-    flagged: int
-    worst: Any
+    flagged: int  # how many labels are called wrong
+    worst: Any  # the worst flagged rows, the worst first, with all of their columns
+    # reads and judges the rows again, table after table, with their own columns behind; None where
+    # they are no file
     read: Callable[[], Iterator[pa.Table]] | None
+    # (n,): the numbers of the rows that are kept, rising: a sample, and those that were checked
     places: NDArray[np.int64]
 
 

@@ -19,12 +19,10 @@ from misnomer.audit.result import Fitted
 from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
 from misnomer.reports.many_labels import wide_page
-from misnomer.solvers.sparse.channel import chances
-from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right
+from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right, chances
 from misnomer.store.folders import MANIFEST, filling
-from misnomer.store.spreadsheet import write_csv
-from misnomer.store.wide_models import wide_bytes
-from misnomer.store.writing import write_text
+from misnomer.store.models import wide_bytes
+from misnomer.store.writing import write_csv, write_text
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]

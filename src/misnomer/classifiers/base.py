@@ -15,14 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.classifiers import inputs, labels, online
-from misnomer.classifiers.choose import is_default_channel, solve, takes_as_true, warn_of_search
-from misnomer.classifiers.inputs import check_size
-from misnomer.classifiers.parameters import (
+from misnomer.classifiers.choose import (
     checked_class_prior,
     feature_log_prob,
     importances,
+    is_default_channel,
+    solve,
+    takes_as_true,
+    warn_of_search,
     with_prior,
 )
+from misnomer.classifiers.inputs import check_size
 from misnomer.engines.local import fold
 from misnomer.evidence import Evidence
 from misnomer.head.solve import Head

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 LEARNER_NAMES = ("naive_bayes", "logistic", "trees")
 
 
+@dataclass(eq=False, repr=False)
 class NoisyLabelClassifier(NoisyLabelEstimator):
     """A classifier of the true class that knows its labels may be wrong, of any learners.
 
@@ -81,26 +82,15 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
     solver = "auto"
     n_init = 1
 
-    def __init__(
-        self,
-        learners: str | Sequence[Any] = "auto",
-        *,
-        smoothing: str | float | Smoothing = "auto",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        self.learners = learners
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    learners: str | Sequence[Any] = "auto"
+    _: KW_ONLY
+    smoothing: str | float | Smoothing = "auto"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: Any = 0
+    n_jobs: int | None = None
+    progress: Callable[[int, float], None] | None = None
 
     def fit(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from misnomer.smoothing import Smoothing
 from misnomer.solvers.task import Fit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PUClassifier(NoisyLabelEstimator):
     """Learns from rows known to be positive and rows of which nothing is known.
 
@@ -65,22 +66,12 @@ class PUClassifier(NoisyLabelEstimator):
     channel = "free"
     max_iter, tol, n_init, progress = 200, 1e-6, 1, None
 
-    def __init__(
-        self,
-        *,
-        design: str = "two-sample",
-        positive: Any = None,
-        smoothing: str | float | Smoothing = "auto",
-        families: str | Mapping[Any, str] = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.design = design
-        self.positive = positive
-        self.smoothing = smoothing
-        self.families = families
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    design: str = "two-sample"
+    positive: Any = None
+    smoothing: str | float | Smoothing = "auto"
+    families: str | Mapping[Any, str] = "auto"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @property
     def solver(self) -> Any:

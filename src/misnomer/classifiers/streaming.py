@@ -92,4 +92,4 @@ def compact(found: Scan, terms: Terms) -> Iterator[Batch]:
     """Put all rows into compact form, while the next ones are read."""
     read = found.batches(terms.columns, [] if terms.skip_bad else None)
     for batch in numbered(map(terms.batch, read)):
-        yield terms.told(batch)
+        yield terms.with_checked(batch)

@@ -16,7 +16,7 @@ from misnomer.classifiers.annotators import groups
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.rows.columns import discover
 from misnomer.rows.columns.encode import codes
-from misnomer.rows.columns.plain import plain
+from misnomer.rows.columns.notation import plain
 from misnomer.rows.parts import Part
 from misnomer.rows.read import _kinds, read_like
 from misnomer.rows.scan import Scan
@@ -27,45 +27,19 @@ _YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0"
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What the rows of a scan are to be read as; small, so that it can travel to other machines.
+    """What the rows of a scan are to be read as; small, so that it can travel to other machines."""
 
-    Attributes
-    ----------
-    schema : Schema
-        The columns to learn from.
-    label : str
-        The column of the given labels.
-    naming : Naming
-        The labels, the classes, and the channel between them.
-    trusted : str or None
-        The column that says whose label is known to be right.
-    skip_bad : bool
-        Whether to leave out what cannot be read.
-    rows : int
-        How many rows there are.
-    left_out : tuple of str
-        What could not be read.
-    numbering : tuple of str
-        Columns that only number the rows.
-    group : str or None
-        The column of the groups that may err each in their own way.
-    groups : tuple
-        Their names, sorted.
-    checked : CheckedRows or None
-        Rows that a person was asked about.
-    """
-
-    schema: Schema
-    label: str
-    naming: inputs.Naming
-    trusted: str | None = None
-    skip_bad: bool = False
-    rows: int = 0
-    left_out: tuple[str, ...] = ()
-    numbering: tuple[str, ...] = ()
-    group: str | None = None
-    groups: tuple[Any, ...] = ()
-    checked: CheckedRows | None = None
+    schema: Schema  # the columns to learn from
+    label: str  # the column of the given labels
+    naming: inputs.Naming  # the labels, the classes, and the channel between them
+    trusted: str | None = None  # the column that says whose label is known to be right
+    skip_bad: bool = False  # whether to leave out what cannot be read
+    rows: int = 0  # how many rows there are
+    left_out: tuple[str, ...] = ()  # what could not be read
+    numbering: tuple[str, ...] = ()  # columns that only number the rows
+    group: str | None = None  # the column of the groups that may err each in their own way
+    groups: tuple[Any, ...] = ()  # their names, sorted
+    checked: CheckedRows | None = None  # rows that a person was asked about
 
     @property
     def columns(self) -> list[str]:
@@ -89,9 +63,11 @@ class Terms:
             given = self._sure(given, sure)
         return Batch(blocks, given, group=group)
 
-    def told(self, batch: Batch) -> Batch:
+    def with_checked(self, batch: Batch) -> Batch:
         """Put what a person has said of its rows into a batch that knows their numbers."""
-        return batch if self.checked is None else self.checked.told(batch, len(self.naming.labels))
+        return (
+            batch if self.checked is None else self.checked.put_into(batch, len(self.naming.labels))
+        )
 
     def _given(self, values: Any) -> NDArray[np.int32]:
         known = Column(self.label, "categorical", tuple(self.naming.labels.tolist()))

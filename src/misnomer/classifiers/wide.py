@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from misnomer.kernels.reference import softmax
 from misnomer.rows import read_like
 from misnomer.solvers.sparse.naive_bayes import SparseFit
-from misnomer.solvers.sparse.rows import Places, tokens
+from misnomer.solvers.sparse.rows import Background, Places, Sums, tokens, weights_of
 from misnomer.solvers.sparse.scores import Own, candidates
-from misnomer.solvers.sparse.weights import Background, Sums, weights_of
 from misnomer.table import Schema
 
 Array = NDArray[np.float64]
@@ -21,31 +20,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WideModel:
-    """Naive Bayes of many classes, as sums that are kept where something was counted.
+    """Naive Bayes of many classes, as sums that are kept where something was counted."""
 
-    Attributes
-    ----------
-    schema : Schema
-        The columns.
-    classes_ : (K,) array
-        The names of the true classes.
-    cuts : (d, 9) array
-        Between which values the tenths of each real column lie; infinity where there are fewer.
-    sums, behind : Sums, Background
-        The counts by class, and the virtual examples.
-    prior : (K,) array
-        P(class).
-    scale : float
-        What one nat of evidence is worth: under one where words repeat each other.
-    """
-
-    schema: Schema
-    classes_: NDArray[Any]
+    schema: Schema  # the columns
+    classes_: NDArray[Any]  # (K,): the names of the true classes
+    # (d, 9): between which values the tenths of each real column lie; infinity where there are
+    # fewer
     cuts: Array
+    # the counts by class, and the virtual examples
     sums: Sums
     behind: Background
-    prior: Array
-    scale: float
+    prior: Array  # (K,): P(class)
+    scale: float  # what one nat of evidence is worth: under one where words repeat each other
 
     def best(self, X: Any) -> tuple[Places, Array]:
         """Find the most probable class of each row, and its probability."""

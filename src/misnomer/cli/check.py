@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from misnomer.cli.failures import complain, failing_well
+from misnomer.cli.options import complain, failing_well
 
 _CELL, _KEYS = 400, "123456789abcdefghijklmnop"
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from misnomer.cli import check, review
+from misnomer.cli.options import failing_well, families_of, reading_of, sources_of
 
 app = typer.Typer(
     name="misnomer",
@@ -177,12 +178,9 @@ def audit(
     sheet: Sheet = None,
 ) -> None:
     """Find out how many labels of a table are wrong, and which ones."""
-    from misnomer.cli.failures import failing_well
-
     with failing_well():
         from misnomer.audit.request import request_of
         from misnomer.cli.audit import run
-        from misnomer.cli.options import families_of, reading_of, sources_of
 
         sources = sources_of(
             annotator_columns or (), long, noise_group, known or (), at_most, never or ()
@@ -220,10 +218,7 @@ def predict(
     sheet: Sheet = None,
 ) -> None:
     """Predict the true class of new rows."""
-    from misnomer.cli.failures import failing_well
-
     with failing_well():
-        from misnomer.cli.options import reading_of
         from misnomer.cli.predict import run
 
         how = reading_of(encoding, sep, no_header, missing or (), sheet)
@@ -238,10 +233,8 @@ def demo(
     ] = 0.1,
 ) -> None:
     """Spoil some labels of the U.S. House votes of 1984, and find them again."""
-    from misnomer.cli.failures import failing_well
-
     with failing_well():
-        from misnomer.cli.demo import run
+        from misnomer.demo import run
 
         run(seed, share)
 

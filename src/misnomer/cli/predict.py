@@ -22,9 +22,8 @@ from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import scan
 from misnomer.store.folders import reading
-from misnomer.store.spreadsheet import print_csv, write_csv
-from misnomer.store.wide_models import load_predictor
-from misnomer.store.writing import replacing
+from misnomer.store.models import load_predictor
+from misnomer.store.writing import print_csv, replacing, write_csv
 
 
 def run(

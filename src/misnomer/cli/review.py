@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from misnomer.cli.failures import complain, failing_well
+from misnomer.cli.options import complain, failing_well
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
 Data = Annotated[

@@ -6,9 +6,10 @@ from misnomer.metrics.corrected import (
     corrected_accuracy,
     corrected_joint,
     corrected_risk,
+    measure_mislabeling_impact,
+    mislabeling_impact,
     noise_corrected_accuracy,
 )
-from misnomer.metrics.impact import measure_mislabeling_impact, mislabeling_impact
 
 __all__ = [
     "corrected_accuracy",

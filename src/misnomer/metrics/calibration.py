@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from misnomer.estimate import normal_quantile
 
-__all__ = ["Reliability", "forecast_reliability", "forget_labels", "reliability", "wilson_interval"]
-
 Array = NDArray[np.float64]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -39,6 +40,7 @@ def text_classifier(**words: Any) -> Pipeline:
     return make_pipeline(counts, NoisyLabelNB(channel="identity", smoothing="laplace"))
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixtureNB(Preset):
     """A mixture of k normal distributions with one known variance, by EM.
 
@@ -72,24 +74,14 @@ class GaussianMixtureNB(Preset):
 
     families = "gaussian"
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        variance: float = 1.0,
-        shares: bool = False,
-        max_iter: int = 500,
-        tol: float = 1e-9,
-        n_init: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.variance = variance
-        self.shares = shares
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
+    n_components: int = 2
+    _: KW_ONLY
+    variance: float = 1.0
+    shares: bool = False
+    max_iter: int = 500
+    tol: float = 1e-9
+    n_init: int = 5
+    random_state: Any = None
 
     @property
     def channel(self) -> Any:

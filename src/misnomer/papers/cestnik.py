@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -78,6 +79,7 @@ class Bayes2(Preset):
         return (~gaps).sum(axis=1) - known
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Bayes3(Preset):
     """The m-estimate: ``P(C | V) = (n(CV) + m P(C)) / (n(V) + m)``.
 
@@ -96,8 +98,7 @@ class Bayes3(Preset):
     channel = "identity"
     families = "categorical"
 
-    def __init__(self, *, m: float = 2.0) -> None:
-        self.m = m
+    m: float = 2.0
 
     @property
     def solver(self) -> Any:

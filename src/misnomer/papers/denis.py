@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -16,13 +16,13 @@ from misnomer.classifiers.positive_unlabeled import class_names
 from misnomer.papers.preset import FlipRates, Preset, TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.em import em_from_moments, em_from_random
-from misnomer.solvers.moments.components import permuted
+from misnomer.solvers.moments.components import permuted, third_moments
 from misnomer.solvers.moments.flip_rates import ClosedForm, moments
 from misnomer.solvers.moments.positive import closed_form, em_from_closed_form
-from misnomer.solvers.moments.third_moments import third_moments
 from misnomer.solvers.task import Fit
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NBCCCN(FlipRates):
     """NB-CCCN: two classes, two unknown flip rates, in closed form.
 
@@ -59,16 +59,9 @@ class NBCCCN(FlipRates):
 
     channel = "flips"
 
-    def __init__(
-        self,
-        *,
-        estimator: str = "least-squares",
-        smoothing: str | float | Smoothing = "none",
-        families: str | Mapping[Any, str] = "auto",
-    ) -> None:
-        self.estimator = estimator
-        self.smoothing = smoothing
-        self.families = families
+    estimator: str = "least-squares"
+    smoothing: str | float | Smoothing = "none"
+    families: str | Mapping[Any, str] = "auto"
 
     @property
     def solver(self) -> Any:
@@ -81,6 +74,7 @@ class NBCCCN(FlipRates):
             self.standard_errors_ = fit.standard_errors
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NBCCCNEM(FlipRates):
     """NB-CCCN-EM: EM that starts from the closed form, or from random models.
 
@@ -113,26 +107,14 @@ class NBCCCNEM(FlipRates):
 
     channel = "flips"
 
-    def __init__(
-        self,
-        *,
-        init: str = "moments",
-        estimator: str = "least-squares",
-        smoothing: str | float | Smoothing = "none",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        self.init = init
-        self.estimator = estimator
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
+    init: str = "moments"
+    estimator: str = "least-squares"
+    smoothing: str | float | Smoothing = "none"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-7
+    n_init: int = 1
+    random_state: Any = None
 
     @property
     def solver(self) -> Any:
@@ -148,6 +130,7 @@ class NBCCCNEM(FlipRates):
         self.objectives_ = fit.objectives
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NBUNL(TwoClasses):
     """NB-UNL: two classes without labels, from the moments of three columns.
 
@@ -173,16 +156,9 @@ class NBUNL(TwoClasses):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        estimator: str = "aligned",
-        smoothing: str | float | Smoothing = "none",
-        families: str | Mapping[Any, str] = "auto",
-    ) -> None:
-        self.estimator = estimator
-        self.smoothing = smoothing
-        self.families = families
+    estimator: str = "aligned"
+    smoothing: str | float | Smoothing = "none"
+    families: str | Mapping[Any, str] = "auto"
 
     @property
     def channel(self) -> Any:
@@ -235,6 +211,7 @@ class NBUNL(TwoClasses):
         return self
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PUNB(TwoClasses):
     """Naive Bayes from positive and unlabeled rows.
 
@@ -275,24 +252,13 @@ class PUNB(TwoClasses):
 
     channel = "free"
 
-    def __init__(
-        self,
-        *,
-        estimator: str = "em",
-        design: str = "two-sample",
-        positive: Any = None,
-        smoothing: str | float | Smoothing = "none",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-7,
-    ) -> None:
-        self.estimator = estimator
-        self.design = design
-        self.positive = positive
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
+    estimator: str = "em"
+    design: str = "two-sample"
+    positive: Any = None
+    smoothing: str | float | Smoothing = "none"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-7
 
     @property
     def solver(self) -> Any:

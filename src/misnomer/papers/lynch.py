@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from misnomer.solvers.exact.quantization import best_quantization
 MIN_LOG_ODDS = 1e-9  # smaller log-odds are rounding: exact ties are common with small counts
 
 
+@dataclass(eq=False, repr=False)
 class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify symbols by the exact Dirichlet evidence of training data with wrong labels.
 
@@ -74,18 +75,11 @@ class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     probability_of_error = staticmethod(probability_of_error)
     best_quantization = staticmethod(best_quantization)
 
-    def __init__(
-        self,
-        alpha: float | Sequence[float] = 0.0,
-        *,
-        dirichlet: ArrayLike = 1.0,
-        class_prior: Sequence[float] | None = None,
-        n_symbols: int | Sequence[int] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.dirichlet = dirichlet
-        self.class_prior = class_prior
-        self.n_symbols = n_symbols
+    alpha: float | Sequence[float] = 0.0
+    _: KW_ONLY
+    dirichlet: ArrayLike = 1.0
+    class_prior: Sequence[float] | None = None
+    n_symbols: int | Sequence[int] | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Count the symbols of each column under each label.

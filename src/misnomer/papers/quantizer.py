@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from misnomer.solvers.exact.quantization import Method, best_quantization
 MAX_ROWS_EXACT = 20  # in both classes together: a second or two
 
 
+@dataclass(eq=False, repr=False)
 class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Bin each column at quantiles, into the number of bins with the smallest P(e).
 
@@ -54,16 +56,10 @@ class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     (3, 'exact', array([0, 1, 2]))
     """
 
-    def __init__(
-        self,
-        alpha: float | Sequence[float] = 0.0,
-        *,
-        n_per_class: int | Sequence[int] | None = None,
-        dirichlet: float = 1.0,
-    ) -> None:
-        self.alpha = alpha
-        self.n_per_class = n_per_class
-        self.dirichlet = dirichlet
+    alpha: float | Sequence[float] = 0.0
+    _: KW_ONLY
+    n_per_class: int | Sequence[int] | None = None
+    dirichlet: float = 1.0
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Find the number of bins and the edges of each column."""

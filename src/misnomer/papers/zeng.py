@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from misnomer.solvers.moments.products import FeatureMap, feature_map, feature_r
 from misnomer.solvers.task import Fit, Task
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class INB(Preset):
     """Improved naive Bayes: EM with any K x K channel whose diagonal is largest.
 
@@ -59,26 +60,14 @@ class INB(Preset):
 
     channel = "free"
 
-    def __init__(
-        self,
-        *,
-        diagonal: float = 0.8,
-        smoothing: str | float | Smoothing = "laplace",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        n_init: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.diagonal = diagonal
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    diagonal: float = 0.8
+    smoothing: str | float | Smoothing = "laplace"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 200
+    tol: float = 1e-6
+    n_init: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @property
     def solver(self) -> Any:
@@ -90,6 +79,7 @@ class INB(Preset):
         self.dominant_ = dominant(fit.model.channel)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Network(Preset):
     """What both networks share: their parameters, and how these become a solver.
 
@@ -103,32 +93,18 @@ class _Network(Preset):
     whose channel depends on the row.
     """
 
-    _steps: str
+    _steps: ClassVar[str]
 
-    def __init__(
-        self,
-        *,
-        channel: str | Channel | Any = "auto",
-        penalty: float | str = "auto",
-        hidden_layer_sizes: Sequence[int] = (),
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        n_init: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: Callable[[int, float], None] | None = None,
-    ) -> None:
-        self.channel = channel
-        self.penalty = penalty
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    channel: str | Channel | Any = "auto"
+    penalty: float | str = "auto"
+    hidden_layer_sizes: Sequence[int] = ()
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 200
+    tol: float = 1e-6
+    n_init: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: Callable[[int, float], None] | None = None
 
     @property
     def solver(self) -> Any:
@@ -178,6 +154,7 @@ class NAL(_Network):
     _steps = "gradient"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BayesANIL(Preset):
     """Naive Bayes that weighs each row by an estimate of P(class, row), from an aspect model.
 
@@ -204,18 +181,10 @@ class BayesANIL(Preset):
 
     channel = "free"
 
-    def __init__(
-        self,
-        *,
-        trust: float = 0.8,
-        smoothing: str | float | Smoothing = "laplace",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 5,
-    ) -> None:
-        self.trust = trust
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
+    trust: float = 0.8
+    smoothing: str | float | Smoothing = "laplace"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 5
 
     @property
     def solver(self) -> Any:
@@ -238,6 +207,7 @@ def judges(vote: str) -> list[Any]:
     ]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoiseFilterNB(Preset):
     """Naive Bayes on the rows that a filter leaves: the rest are taken to be mislabeled.
 
@@ -270,16 +240,9 @@ class NoiseFilterNB(Preset):
 
     channel = "identity"
 
-    def __init__(
-        self,
-        *,
-        vote: str = "majority",
-        smoothing: str | float | Smoothing = "laplace",
-        families: str | Mapping[Any, str] = "auto",
-    ) -> None:
-        self.vote = vote
-        self.smoothing = smoothing
-        self.families = families
+    vote: str = "majority"
+    smoothing: str | float | Smoothing = "laplace"
+    families: str | Mapping[Any, str] = "auto"
 
     @property
     def solver(self) -> Any:

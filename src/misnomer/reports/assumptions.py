@@ -25,24 +25,12 @@ _FEW_ANSWERS = 2.5  # per row
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumption, and how it was tested.
+    """One assumption, and how it was tested."""
 
-    Attributes
-    ----------
-    claim : str
-        What is assumed.
-    held : bool or None
-        Whether the data bears it out; None where labels and columns cannot tell.
-    result : str
-        What was found.
-    meaning : str
-        What follows for the reader.
-    """
-
-    claim: str
-    held: bool | None
-    result: str
-    meaning: str
+    claim: str  # what is assumed
+    held: bool | None  # whether the data bears it out; None where labels and columns cannot tell
+    result: str  # what was found
+    meaning: str  # what follows for the reader
 
 
 def assumptions(verdict: Verdict) -> list[Assumption]:

@@ -28,31 +28,16 @@ _MOST_ROWS, _MOST_REALS = 200_000, 500
 
 @dataclass(frozen=True)
 class Spot:
-    """A value of a column, and the wrong labels among its rows.
+    """A value of a column, and the wrong labels among its rows."""
 
-    Attributes
-    ----------
-    column, value : str
-        Which rows these are.
-    rows : float
-        How many labeled rows.
-    errors : float
-        How many of them are expected to be wrong.
-    rate : float
-        errors / rows.
-    lift : float
-        The rate over that of all rows.
-    surprise : float
-        By how many standard errors the number of errors exceeds its share.
-    """
-
+    # which rows these are
     column: str
     value: str
-    rows: float
-    errors: float
-    rate: float
-    lift: float
-    surprise: float
+    rows: float  # how many labeled rows
+    errors: float  # how many of them are expected to be wrong
+    rate: float  # errors / rows
+    lift: float  # the rate over that of all rows
+    surprise: float  # by how many standard errors the number of errors exceeds its share
 
 
 def by_label(audit: Audit) -> list[Spot]:

@@ -24,20 +24,11 @@ _NAMES = 8  # rows of a group that are named
 
 @dataclass(frozen=True)
 class Equal:
-    """Equal rows that have different labels.
+    """Equal rows that have different labels."""
 
-    Attributes
-    ----------
-    rows : tuple of str
-        The first of them, as the user knows them.
-    more : int
-        How many others there are.
-    labels : tuple of (str, int)
-        Their labels, the most frequent first, and how often each was given.
-    """
-
-    rows: tuple[str, ...]
-    more: int
+    rows: tuple[str, ...]  # the first of them, as the user knows them
+    more: int  # how many others there are
+    # their labels, the most frequent first, and how often each was given
     labels: tuple[tuple[str, int], ...]
 
 
@@ -103,27 +94,14 @@ _NEIGHBORS = 10
 
 @dataclass(frozen=True)
 class Neighbors:
-    """What comparing all pairs of rows told, in words.
+    """What comparing all pairs of rows told, in words."""
 
-    Attributes
-    ----------
-    near : int
-        Rows that nearly equal another one; those that equal it are told elsewhere.
-    apart : tuple of (row, label, other row, other label)
-        Some of them that are labeled unlike the row they nearly equal.
-    apart_in_all : int
-        How many those are.
-    outliers : int
-        Rows that are unlike all others.
-    alone : tuple of (row, label)
-        Some of them, the most doubtful first.
-    """
-
-    near: int
+    near: int  # rows that nearly equal another one; those that equal it are told elsewhere
+    # some of them that are labeled unlike the row they nearly equal
     apart: tuple[tuple[str, str, str, str], ...]
-    apart_in_all: int
-    outliers: int
-    alone: tuple[tuple[str, str], ...]
+    apart_in_all: int  # how many those are
+    outliers: int  # rows that are unlike all others
+    alone: tuple[tuple[str, str], ...]  # some of them, the most doubtful first
 
 
 def neighbors(audit: Any, equal: NDArray[np.int64] | None = None) -> Neighbors | None:

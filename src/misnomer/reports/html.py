@@ -17,10 +17,16 @@ from misnomer.reports.annotator_tables import python_words, shell_words, source_
 from misnomer.reports.assumptions import assumptions
 from misnomer.reports.checks import checks_words
 from misnomer.reports.concentration import Spot, by_label, by_value
-from misnomer.reports.confusions import confusions, expected_rows, same_name, true_given
 from misnomer.reports.duplicates import duplicates, neighbors
 from misnomer.reports.json import calibration, finite, histogram, parameters
-from misnomer.reports.suspects import Suspect, suspects
+from misnomer.reports.suspects import (
+    Suspect,
+    confusions,
+    expected_rows,
+    same_name,
+    suspects,
+    true_given,
+)
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

@@ -14,8 +14,7 @@ from misnomer.reports import wording
 from misnomer.reports.annotator_tables import sources_json
 from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.confusions import confusions, true_given
-from misnomer.reports.suspects import Suspect, suspects
+from misnomer.reports.suspects import Suspect, confusions, suspects, true_given
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

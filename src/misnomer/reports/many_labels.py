@@ -6,21 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 
 from misnomer.reports import figures, wording
 from misnomer.reports.assumptions import assumptions
 from misnomer.reports.concentration import by_label
 from misnomer.reports.html import _environment, source_of
 from misnomer.reports.json import finite, histogram
-
-if TYPE_CHECKING:
-    from misnomer.audit.wide import WideAudit
-
-
-from typing import TYPE_CHECKING
-
-from rich.console import Group, RenderableType
-from rich.padding import Padding
 
 if TYPE_CHECKING:
     from misnomer.audit.wide import WideAudit

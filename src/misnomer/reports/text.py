@@ -14,8 +14,14 @@ from rich.text import Text
 
 from misnomer.reports import annotator_tables, many_labels, wording
 from misnomer.reports.checks import checks_line
-from misnomer.reports.confusions import Confusion, confusions, same_name, true_given
-from misnomer.reports.suspects import Suspect, suspects
+from misnomer.reports.suspects import (
+    Confusion,
+    Suspect,
+    confusions,
+    same_name,
+    suspects,
+    true_given,
+)
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

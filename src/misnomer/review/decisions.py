@@ -35,47 +35,23 @@ class ConflictError(ReviewError):
 
 @dataclass(frozen=True)
 class Decision:
-    """One entry of the log.
+    """One entry of the log."""
 
-    Attributes
-    ----------
-    id : int
-        Its number: entries are never changed, so a larger number is a later decision.
-    key : str
-        Chosen by whoever decides: the same key twice is the same decision.
-    row : int
-        The position of the row in the input.
-    action : {"accept", "keep", "choose", "unsure", "undo"}
-        What was decided.
-    label : label or None
-        The label the row has from now on; None where that cannot be told.
-    given, suggested : label
-        What the person saw.
-    probability : float or None
-        P(the given label is wrong), as the person saw it.
-    check : bool
-        Whether the row came up as a random check, rather than as a suspect.
-    who, at : str
-        Who decided, and when (UTC).
-    undoes : int or None
-        The entry that this one takes back.
-    bulk : str or None
-        The key of the many that were decided at once, without a look at each.
-    """
-
-    id: int
-    key: str
-    row: int
-    action: str
-    label: Any
+    id: int  # its number: entries are never changed, so a larger number is a later decision
+    key: str  # chosen by whoever decides: the same key twice is the same decision
+    row: int  # the position of the row in the input
+    action: str  # what was decided: accept, keep, choose, unsure or undo
+    label: Any  # the label the row has from now on; None where that cannot be told
+    # what the person saw
     given: Any
     suggested: Any
-    probability: float | None
-    check: bool
+    probability: float | None  # P(the given label is wrong), as the person saw it
+    check: bool  # whether the row came up as a random check, rather than as a suspect
+    # who decided, and when (UTC)
     who: str
     at: str
-    undoes: int | None = None
-    bulk: str | None = None
+    undoes: int | None = None  # the entry that this one takes back
+    bulk: str | None = None  # the key of the many that were decided at once, without a look at each
 
     @property
     def is_error(self) -> bool:
@@ -371,21 +347,13 @@ def _decision(cells: sqlite3.Row | tuple[Any, ...]) -> Decision:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two reviewers, and the rows that both have decided.
+    """Two reviewers, and the rows that both have decided."""
 
-    Attributes
-    ----------
-    pair : tuple of str
-        Who.
-    rows, same : int
-        How many rows both decided, and of how many they said the same.
-    beyond_chance : float or None
-        Cohen's kappa: 1 is full agreement, 0 what chance would give; None where it says nothing.
-    """
-
-    pair: tuple[str, str]
+    pair: tuple[str, str]  # who
+    # how many rows both decided, and of how many they said the same
     rows: int
     same: int
+    # Cohen's kappa: 1 is full agreement, 0 what chance would give; None where it says nothing
     beyond_chance: float | None
 
 

@@ -28,8 +28,7 @@ from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.origin import fingerprint
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.formats import dictionary_types
-from misnomer.store.spreadsheet import print_csv
-from misnomer.store.writing import replacing, write_text
+from misnomer.store.writing import print_csv, replacing, write_text
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -39,49 +38,26 @@ CONSENSUS = "consensus"  # the label column of rows with several answers, which 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some rows, one after the other, and what the model thinks of them.
+    """Some rows, one after the other, and what the model thinks of them."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-        The input's own columns.
-    start : int
-        The place of the first row among all.
-    given, suggested : list
-        Labels; None where there is none.
-    wrong : array
-        P(the given label is wrong); negative without a label.
-    flagged : array of bool
-        Where another class is more probable than the given label.
-    """
-
-    table: pa.Table
-    start: int
+    table: pa.Table  # the input's own columns
+    start: int  # the place of the first row among all
+    # labels; None where there is none
     given: list[Any]
     suggested: list[Any]
-    wrong: NDArray[Any]
-    flagged: NDArray[np.bool_]
+    wrong: NDArray[Any]  # P(the given label is wrong); negative without a label
+    flagged: NDArray[np.bool_]  # where another class is more probable than the given label
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How labels are to be corrected.
+    """How labels are to be corrected."""
 
-    Attributes
-    ----------
-    label : str
-        The label column.
-    voted : bool
-        Whether the given labels are votes: then the model's consensus counts, not the majority's.
-    decided : mapping of int to Decision
-        What people decided, by row.
-    probability : float or None
-        Take the model's suggestion where the label is wrong with at least this probability.
-    """
-
-    label: str
+    label: str  # the label column
+    # whether the given labels are votes: then the model's consensus counts, not the majority's
     voted: bool
-    decided: Mapping[int, Decision]
+    decided: Mapping[int, Decision]  # what people decided, by row
+    # take the model's suggestion where the label is wrong with at least this probability
     probability: float | None = None
 
     @property

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from misnomer.estimate import Estimate
 from misnomer.review.decisions import Decision
 from misnomer.review.ranking import Ranking
-from misnomer.review.refit.beliefs import errors_believed
+from misnomer.review.refit.fit import errors_believed
 
 Array = NDArray[np.float64]
 
@@ -28,21 +28,14 @@ _MIN_CHECKS = 10  # below, a sample says nothing yet
 
 @dataclass(frozen=True)
 class Left:
-    """The errors among the rows that nobody has decided yet.
+    """The errors among the rows that nobody has decided yet."""
 
-    Attributes
-    ----------
-    model : Estimate
-        What the model's probabilities add up to, corrected by the decisions about suspects.
-    sample : Estimate or None
-        The same for suspects, and the share of errors among checked rows for all others; None
-        before ten rows were checked.
-    checks, check_errors : int
-        How many unsuspected rows were checked at random, and how many were wrong.
-    """
-
+    # what the model's probabilities add up to, corrected by the decisions about suspects
     model: Estimate
+    # the same for suspects, and the share of errors among checked rows for all others; None before
+    # ten rows were checked
     sample: Estimate | None
+    # how many unsuspected rows were checked at random, and how many were wrong
     checks: int
     check_errors: int
 
@@ -56,11 +49,6 @@ class Left:
 class Bins:
     """Many probabilities, summarized by 256 bins: how many are in each, and their sum.
 
-    Attributes
-    ----------
-    rows, total : (256,) arrays
-        Of each bin.
-
     Examples
     --------
     >>> some = Bins.of(np.array([0.5, 0.25, 0.25]))
@@ -68,6 +56,7 @@ class Bins:
     0.75
     """
 
+    # (256,): of each bin
     rows: Array
     total: Array
 
@@ -101,23 +90,16 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Reviewed:
-    """What is known about two strata, suspected and not.
+    """What is known about two strata, suspected and not."""
 
-    Attributes
-    ----------
-    suspects, others : Bins
-        P(wrong) of the rows still open, as the model has it now.
-    expected, errors : float
-        Over the decided suspects: the sum of P(wrong) as it was shown, and the errors found, each
-        as far as the decision is believed.
-    checks, check_errors : int
-        Unsuspected rows that were checked at random, and the errors among them.
-    """
-
+    # P(wrong) of the rows still open, as the model has it now
     suspects: Bins
     others: Bins
+    # over the decided suspects: the sum of P(wrong) as it was shown, and the errors found, each as
+    # far as the decision is believed
     expected: float
     errors: float
+    # unsuspected rows that were checked at random, and the errors among them
     checks: int
     check_errors: int
 

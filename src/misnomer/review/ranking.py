@@ -36,30 +36,17 @@ class Ranking:
     """What one fit says about every row.
 
     Of rows that do not fit in memory, "array" means what can be read like one, row by row.
-
-    Attributes
-    ----------
-    version : int
-        How often the model was fitted before.
-    wrong : (n,) array
-        P(the given label is wrong); 0 without a label.
-    given, suggested : (n,) arrays of int
-        Places in the audit's ``labels`` (-1: none) and ``classes``.
-    judged : (n,) array of bool
-        Whether there is a label to judge: none is missing, or was trusted beforehand.
-    flagged : (n,) array of bool
-        Whether another class is more probable than the given label.
-    orders : mapping of str to (m,) array, or to several of them
-        The judged rows, as each of `ORDERS` has them.
     """
 
-    version: int
-    wrong: Values
+    version: int  # how often the model was fitted before
+    wrong: Values  # (n,): P(the given label is wrong); 0 without a label
+    # (n,): places in the audit's ``labels`` (-1: none) and ``classes``
     given: Values
     suggested: Values
+    # (n,): whether there is a label to judge: none is missing, or was trusted beforehand
     judged: Values
-    flagged: Values
-    orders: Mapping[str, Order]
+    flagged: Values  # (n,): whether another class is more probable than the given label
+    orders: Mapping[str, Order]  # the judged rows, as each of `ORDERS` has them
 
 
 def rank_rows(audit: Audit, version: int = 0) -> Ranking:
@@ -97,33 +84,21 @@ def entropy(posterior: Array) -> Array:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows to show.
+    """Which rows to show."""
 
-    Attributes
-    ----------
-    given, suggested : int or None
-        Places in ``labels`` and ``classes``.
-    low, high : float
-        Bounds of P(wrong).
-    state : {"all", "open", "decided", "second"}
-        Decided or not; or decided by others, and open for a second opinion.
-    flagged : bool
-        Only where another class is more probable than the given label.
-    column, value : str or None
-        Only rows that hold this value in this column.
-    words : str or None
-        Only rows that hold each of these words in some column.
-    """
-
+    # places in ``labels`` and ``classes``
     given: int | None = None
     suggested: int | None = None
+    # bounds of P(wrong)
     low: float = 0.0
     high: float = 1.0
+    # all, open, decided; or second: decided by others, and open for a second opinion
     state: str = "open"
-    flagged: bool = False
+    flagged: bool = False  # only where another class is more probable than the given label
+    # only rows that hold this value in this column
     column: str | None = None
     value: str | None = None
-    words: str | None = None
+    words: str | None = None  # only rows that hold each of these words in some column
 
     @property
     def looks_at_cells(self) -> bool:

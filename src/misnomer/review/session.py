@@ -14,11 +14,10 @@ from misnomer.review.decisions import PERSON, ConflictError, Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, draw_random_checks, take_passing
-from misnomer.review.refit.background import Refitter, first_ranking, refit_of
-from misnomer.review.refit.beliefs import REVIEWER_ERROR
-from misnomer.review.rows.large import LargeRows
+from misnomer.review.refit.fit import REVIEWER_ERROR
+from misnomer.review.refit.large import Refitter, first_ranking, refit_of
+from misnomer.review.rows.large import LargeRows, matching
 from misnomer.review.rows.origin import fingerprint
-from misnomer.review.rows.search import matching
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

@@ -36,6 +36,18 @@ class Part(Protocol):
         """
 
 
+@dataclass(frozen=True, eq=False)
+class PartView:
+    """A part that is read through: its rows, changed on the way."""
+
+    part: Part
+
+    @property
+    def name(self) -> str:
+        """The file, for messages."""
+        return self.part.name
+
+
 def conform(batch: Any, schema: pa.Schema, columns: Sequence[str]) -> pa.RecordBatch:
     """Give every column its settled type; one that is not there is missing throughout.
 

@@ -14,9 +14,8 @@ from scipy import sparse
 from misnomer.kernels.blocks import Block, Codes, Reals, Words
 from misnomer.rows import arrays
 from misnomer.rows.columns import decide, encode
-from misnomer.rows.columns.embedding import dimensions, is_embedding
-from misnomer.rows.columns.plain import plain
-from misnomer.rows.columns.text import words
+from misnomer.rows.columns.encode import dimensions, is_embedding, words
+from misnomer.rows.columns.notation import plain
 from misnomer.rows.frames import arrow_columns, as_table, is_frame
 from misnomer.table import KINDS, Column, Group, Schema
 

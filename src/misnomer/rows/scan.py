@@ -22,24 +22,12 @@ _END = object()
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A table that can be read again and again, some rows at a time.
+    """A table that can be read again and again, some rows at a time."""
 
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        The columns in the file's order, and their settled types.
-    parts : tuple of Part
-        Pieces that can be read on their own, in the table's order.
-    bytes : int
-        What lies on disk.
-    left_out : tuple of str
-        Files that could not be opened at all.
-    """
-
-    schema: pa.Schema
-    parts: tuple[Part, ...]
-    bytes: int = 0
-    left_out: tuple[str, ...] = ()
+    schema: pa.Schema  # the columns in the file's order, and their settled types
+    parts: tuple[Part, ...]  # pieces that can be read on their own, in the table's order
+    bytes: int = 0  # what lies on disk
+    left_out: tuple[str, ...] = ()  # files that could not be opened at all
 
     @property
     def names(self) -> list[str]:

@@ -6,15 +6,22 @@ rows are given labels, columns true classes, and each column sums to one.
 
 from __future__ import annotations
 
-from misnomer.simulate.labels import flip_near_boundary, make_noisy_labels
-from misnomer.simulate.matrices import (
+from misnomer.simulate.labels import (
     class_conditional_noise,
+    flip_near_boundary,
+    make_noisy_labels,
     pair_noise,
     random_noise,
     uniform_noise,
 )
-from misnomer.simulate.targets import BinaryTarget, all_cells, draw_binary_target, matched_target
-from misnomer.simulate.zeng import ZengDraw, draw_zeng
+from misnomer.simulate.targets import (
+    BinaryTarget,
+    ZengDraw,
+    all_cells,
+    draw_binary_target,
+    draw_zeng,
+    matched_target,
+)
 
 __all__ = [
     "BinaryTarget",

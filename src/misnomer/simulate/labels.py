@@ -1,18 +1,205 @@
-"""Planting wrong labels: by a noise matrix, or near the boundary between classes."""
+"""Planting wrong labels: noise matrices, labels as numbers, errors near the boundary of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from misnomer.answers import absent
 from misnomer.channel import Channel, checked_matrix
-from misnomer.simulate.encoding import Labels, decode_labels, encode_labels
-from misnomer.simulate.matrices import RandomState
 
-__all__ = ["flip_near_boundary", "make_noisy_labels"]
+RandomState = int | np.random.SeedSequence | np.random.Generator | None
+
+
+def uniform_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
+    """Return the channel that sends a share ``rate`` of each class evenly to the other classes.
+
+    channel[y, z] = 1 - rate where y = z, rate / (K - 1) elsewhere.
+
+    Examples
+    --------
+    >>> uniform_noise(3, 0.5)
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
+    """
+    return class_conditional_noise(np.full(_class_count(n_classes), rate))
+
+
+def pair_noise(n_classes: int, rate: float) -> NDArray[np.float64]:
+    """Return the channel that sends a share ``rate`` of each class to the next, cyclically.
+
+    channel[y, z] = 1 - rate where y = z, rate where y = z + 1 modulo K.
+
+    Examples
+    --------
+    >>> pair_noise(3, 0.25)
+    array([[0.75, 0.  , 0.25],
+           [0.25, 0.75, 0.  ],
+           [0.  , 0.25, 0.75]])
+    """
+    stay = np.eye(_class_count(n_classes))
+    rate = float(_rates(rate)[()])
+    channel: NDArray[np.float64] = (1 - rate) * stay + rate * np.roll(stay, 1, axis=0)
+    return channel
+
+
+def class_conditional_noise(rates: ArrayLike) -> NDArray[np.float64]:
+    """Return the channel where true class z is mislabeled with probability ``rates[z]``.
+
+    channel[y, z] = 1 - rates[z] where y = z, rates[z] / (K - 1) elsewhere. With two classes these
+    are the flips of Denis et al., rates = (eta0, eta1).
+
+    Examples
+    --------
+    >>> class_conditional_noise([0.2, 0.5])
+    array([[0.8, 0.5],
+           [0.2, 0.5]])
+    """
+    checked = _rates(rates)
+    if checked.ndim != 1:
+        raise ValueError(f"rates has shape {checked.shape}: give a list, one rate per true class.")
+    n_classes = _class_count(len(checked))
+    channel = np.tile(checked / (n_classes - 1), (n_classes, 1))
+    np.fill_diagonal(channel, 1 - checked)
+    return channel
+
+
+def random_noise(
+    n_classes: int,
+    diagonal: tuple[float, float] = (0.55, 0.65),
+    *,
+    random_state: RandomState = None,
+) -> NDArray[np.float64]:
+    """Draw a channel as Zeng et al. do.
+
+    channel[z, z] ~ U[low, high); the rest of column z is (1 - channel[z, z]) Dirichlet(1, ..., 1).
+
+    Examples
+    --------
+    >>> random_noise(3, (0.55, 0.65), random_state=0).round(2)
+    array([[0.61, 0.3 , 0.09],
+           [0.  , 0.58, 0.35],
+           [0.38, 0.12, 0.55]])
+    """
+    ends = _rates(diagonal)
+    if ends.shape != (2,) or ends[0] > ends[1]:
+        raise ValueError(f"diagonal is {diagonal}: give two numbers, the lower end first.")
+    n_classes = _class_count(n_classes)
+    rng = np.random.default_rng(random_state)
+    kept = rng.uniform(ends[0], ends[1], size=n_classes)
+    others = rng.dirichlet(np.ones(n_classes - 1), size=n_classes)
+    channel = np.empty((n_classes, n_classes))
+    for true in range(n_classes):
+        channel[:, true] = np.insert((1 - kept[true]) * others[true], true, kept[true])
+    return channel
+
+
+def _rates(rates: ArrayLike) -> NDArray[np.float64]:
+    """Return rates as floats after checking that each is a probability."""
+    checked = np.asarray(rates, dtype=np.float64)
+    outside = ~((checked >= 0) & (checked <= 1))
+    if outside.any():
+        raise ValueError(
+            f"The rate {checked[outside].flat[0]:g} is outside [0, 1]: give a share of the labels."
+        )
+    return checked
+
+
+def _class_count(n_classes: int) -> int:
+    """Return the number of classes after checking that there are two to confuse."""
+    if n_classes != int(n_classes) or n_classes < 2:
+        raise ValueError(f"There are {n_classes} classes: noise needs a whole number, at least 2.")
+    return int(n_classes)
+
+
+Labels = Iterable[Any]
+
+
+def encode_labels(
+    y: Labels, classes: Sequence[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[np.intp], list[Any]]:
+    """Return labels as an array, their positions in ``classes`` (-1 = missing), and the classes.
+
+    Examples
+    --------
+    >>> encode_labels(["b", None, "a"])[1:]
+    (array([ 1, -1,  0]), ['a', 'b'])
+    """
+    labels = as_labels(y)
+    plain = labels.tolist()
+    missing = absent(labels).tolist()
+    present = [label for label, gone in zip(plain, missing, strict=True) if not gone]
+    names = _sorted_classes(present) if classes is None else _checked_classes(classes)
+    position: dict[Hashable, int] = {name: k for k, name in enumerate(names)}
+    for row, (label, gone) in enumerate(zip(plain, missing, strict=True)):
+        if not gone and label not in position:
+            raise ValueError(
+                f"The label {label!r} in row {row} is not among the classes {names}: "
+                "add it to classes= or correct it."
+            )
+    codes = [-1 if gone else position[x] for x, gone in zip(plain, missing, strict=True)]
+    return labels, np.array(codes, dtype=np.intp), names
+
+
+def as_labels(y: Labels) -> NDArray[Any]:
+    """Return labels as a 1-D array, keeping the type of each where a list mixes types."""
+    # NumPy would turn ["a", nan] into two strings; objects stay what they are.
+    listed = isinstance(y, list | tuple)
+    labels = np.array(y, dtype=object) if listed else np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"The labels have shape {labels.shape}: give one label per row.")
+    return labels
+
+
+def decode_labels(labels: NDArray[Any], codes: NDArray[np.intp], names: list[Any]) -> NDArray[Any]:
+    """Return labels with every present one replaced by the class at its code.
+
+    Examples
+    --------
+    >>> decode_labels(np.array(["b", "", "a"]), np.array([0, -1, 0]), ["a", "b"]).tolist()
+    ['a', '', 'a']
+    """
+    decoded = labels.astype(_common_type(labels.dtype, names))
+    named = np.empty(len(names), dtype=decoded.dtype)
+    named[:] = names
+    present = codes >= 0
+    decoded[present] = named[codes[present]]
+    return decoded
+
+
+def _sorted_classes(present: list[Any]) -> list[Any]:
+    try:
+        return sorted(set(present))
+    except TypeError:
+        raise ValueError(
+            "The labels are of types that cannot be sorted together: name them with classes=."
+        ) from None
+
+
+def _checked_classes(classes: Sequence[Any]) -> list[Any]:
+    listed = as_labels(classes)
+    names: list[Any] = listed.tolist()
+    if absent(listed).any():
+        raise ValueError("classes= holds a missing label: name only the classes themselves.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"classes= names {twice!r} twice: name each class once.")
+    return names
+
+
+def _common_type(dtype: np.dtype[Any], names: list[Any]) -> np.dtype[Any]:
+    """Return the type of the labels where it holds every class unchanged, else a wider one."""
+    if dtype.kind == "U" and all(isinstance(name, str) for name in names):
+        return np.result_type(dtype, np.array(names, dtype=str))
+    try:
+        kept = np.array(names, dtype=dtype).tolist() == names
+    except (TypeError, ValueError, OverflowError):
+        kept = False
+    return dtype if kept else np.dtype(object)
 
 
 def make_noisy_labels(

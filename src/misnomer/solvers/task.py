@@ -24,34 +24,21 @@ Progress = Callable[[int, float], None]
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to learn from, and what is known or assumed about them.
+    """Rows to learn from, and what is known or assumed about them."""
 
-    Attributes
-    ----------
-    schema, batches, fold
-        The columns, the rows, and who adds over them.
-    channel : Channel
-        What may happen to labels; its matrix is where a search starts.
-    smoothing : Smoothing
-        The virtual examples.
-    max_iter, tol, n_init, seed
-        When to stop, how many starts to try, and the seed of what is random.
-    progress : callable, optional
-        Called as ``progress(pass, objective)``.
-    checked : array of int, optional
-        Numbers of rows that were drawn by chance and checked: every sample of the rows holds them.
-    """
-
+    # the columns, the rows, and who adds over them
     schema: Schema
     batches: Sequence[Batch]
     fold: Fold[Any]
-    channel: Channel
-    smoothing: Smoothing
+    channel: Channel  # what may happen to labels; its matrix is where a search starts
+    smoothing: Smoothing  # the virtual examples
+    # when to stop, how many starts to try, and the seed of what is random
     max_iter: int = 200
     tol: float = 1e-6
     n_init: int = 1
     seed: int = 0
-    progress: Progress | None = None
+    progress: Progress | None = None  # called as ``progress(pass, objective)``
+    # numbers of rows that were drawn by chance and checked: every sample of the rows holds them
     checked: NDArray[np.int64] | None = None
 
     @cached_property
@@ -117,32 +104,16 @@ def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Where a solver ended, and how it got there.
+    """Where a solver ended, and how it got there."""
 
-    Attributes
-    ----------
-    model : Model
-        The last model.
-    objective : float
-        Log likelihood plus log prior of the virtual examples, of ``model``.
-    history : tuple of float
-        The objective before each pass.
-    converged : bool
-        Whether the gain per row fell under the tolerance.
-    details : mapping
-        What else the solver found, by name.
-    objectives : (n,) array or None
-        What each start reached, where there were several to run to their end.
-    projection : float
-        How far a closed form was moved to be a distribution.
-    """
-
-    model: Model
-    objective: float
-    history: tuple[float, ...]
-    converged: bool = True
-    details: Mapping[str, Any] = field(default_factory=dict)
+    model: Model  # the last model
+    objective: float  # log likelihood plus log prior of the virtual examples, of ``model``
+    history: tuple[float, ...]  # the objective before each pass
+    converged: bool = True  # whether the gain per row fell under the tolerance
+    details: Mapping[str, Any] = field(default_factory=dict)  # what else the solver found, by name
+    # (n,): what each start reached, where there were several to run to their end
     objectives: Array | None = field(default=None, kw_only=True)
+    # how far a closed form was moved to be a distribution
     projection: float = field(default=0.0, kw_only=True)
 
     @property

@@ -18,9 +18,7 @@ from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.batches import collector
 from misnomer.audit.crowds.batched_rows import check_room
-from misnomer.audit.crowds.constant_columns import digests, same_columns
-from misnomer.audit.crowds.gather import by_lines, heard_lines
-from misnomer.audit.crowds.reading import _same
+from misnomer.audit.crowds.gather import by_lines, digests, line_answers, same_columns
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
 from misnomer.head import crowd as head_crowd
@@ -263,10 +261,15 @@ def test_columns_that_vary_within_rows_are_found(data):
         columns[name] = pa.array(values)
     table = pa.table({"item": item, "who": list(range(n)), "said": ["x"] * n, **columns})
     parts = [TablePart(table.slice(0, n // 2)), TablePart(table.slice(n // 2), rows=2)]
-    found = by_lines([heard_lines(part, LONG) for part in parts], LONG)
-    place, first = found.item, np.flatnonzero(found.first)
-    want = [name for name in columns if _same(table.column(name), place, first)]
+    found = by_lines([line_answers(part, LONG) for part in parts], LONG)
+    want = [name for name, cells in columns.items() if lines_agree(cells.to_pylist(), item)]
     assert same_columns(parts, found, list(columns)) == want
+
+
+def lines_agree(cells, item):
+    first = {}
+    lines = zip(item, map(repr, cells), strict=True)
+    return all(cell == first.setdefault(row, cell) for row, cell in lines)
 
 
 def test_digests_do_not_depend_on_how_cells_are_kept():

@@ -9,7 +9,8 @@ import pytest
 
 from misnomer import NoisyLabelNB
 from misnomer.rows import read, read_like
-from misnomer.rows.columns.notation import find_notation, read_notation
+from misnomer.rows.columns.notation import find_notation, plain, read_notation
+from misnomer.rows.files.cells import cast_cells, without_words
 from misnomer.rows.files.tables import read_table
 from misnomer.rows.scan import scan, scan_table
 from misnomer.store import load_model, save_model
@@ -157,3 +158,17 @@ def test_asked_for_by_name():
     schema, blocks = read(X, {"cost": "gaussian"})
     assert blocks[0].values[:, 0].tolist() == [5.0, 7.0, 5.0]
     assert read_like(X, schema)[0].values[:, 0].tolist() == [5.0, 7.0, 5.0]
+
+
+@pytest.mark.parametrize("start", range(5))
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_a_slice_of_texts_is_sound(start, length):
+    texts = pa.array(["a", None, " ", "?", "word"]).slice(start, length)
+    words = texts.to_pylist()
+    for simple, blank in (
+        (plain(texts), (" ",)),
+        (cast_cells(texts, "text"), (" ",)),
+        (without_words(texts, ("?",)), ("?",)),
+    ):
+        simple.validate(full=True)  # Arrow 16 answers with texts that lie outside of its memory
+        assert simple.to_pylist() == [None if word in blank else word for word in words]

@@ -10,9 +10,8 @@ from misnomer.rows import read
 from misnomer.solvers.annotators.channels import Characters, characters, one_coin, shrunk
 from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
 from misnomer.solvers.annotators.groups import groups_differ
-from misnomer.solvers.annotators.pairs import colluding
 from misnomer.solvers.annotators.passes import evidence, first_shares, left_out
-from misnomer.solvers.annotators.worth import accuracies, ask_next, bits, gains
+from misnomer.solvers.annotators.worth import accuracies, ask_next, bits, colluding, gains
 from misnomer.table import Batch
 
 

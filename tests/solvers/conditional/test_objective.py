@@ -11,9 +11,8 @@ from misnomer import channel as channels
 from misnomer.engines.local import fold
 from misnomer.rows import read
 from misnomer.solvers.conditional.features import measure
-from misnomer.solvers.conditional.fit import climb
+from misnomer.solvers.conditional.fit import climb, problem
 from misnomer.solvers.conditional.network import NoiseLayer, blank, flat, shaped
-from misnomer.solvers.conditional.objective import problem
 from misnomer.table import Batch
 from tests.solvers.conditional.rows import (
     SHARP,

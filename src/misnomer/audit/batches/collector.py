@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -221,87 +221,91 @@ def _chosen(n: int, most: int, seed: int) -> NDArray[np.int64]:
 RowsTo = Callable[[Iterator[pa.Table]], None]
 
 
-def judged_here(
-    found: Scan, terms: Terms, classifier: NoisyLabelEstimator, rows_to: RowsTo | None
-) -> Collector:
-    """Read and judge every row; whoever asked for the rows gets them table by table."""
-    collector = _collector(classifier, terms)
-    tables = read_again(found, terms, classifier, collector)
+Begun = tuple[Collector, Iterator[pa.Table]]
+Begin = Callable[[Iterable[pa.RecordBatch], int, NoisyLabelEstimator, Any], Begun]
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """Reads rows with all of their columns and judges them as they come, here or where they are."""
+
+    rows: Scan
+    classifier: NoisyLabelEstimator
+    # begin(batches, first row, classifier, what is known of them): a collector, and the tables that
+    # fill it as they are read
+    begin: Begin
+    known: Any = None  # of all rows
+    skip_bad: bool = False
+
+    def read_again(self) -> Iterator[pa.Table]:
+        """Read and judge every row, and yield it beside its own columns, table after table."""
+        return self._begun()[1]
+
+    def here(self, rows_to: RowsTo | None) -> Collector:
+        """Read and judge every row; whoever asked for the rows gets them table by table."""
+        collector, tables = self._begun()
+        drain(tables, rows_to)
+        return collector
+
+    def there(
+        self, cluster: Any, sizes: list[int], known: list[Any], rows_to: RowsTo | None
+    ) -> Collector:
+        """Judge the parts where they are, each of so many rows with what is known of them.
+
+        Rows come here only where somebody asked for them, part after part.
+        """
+        begin, names, skip_bad = self.begin, self.rows.names, self.skip_bad
+        light, wanted = lightened(self.classifier), rows_to is not None
+
+        def go(item: tuple[Any, int, Any]) -> tuple[Collector, list[pa.Table]]:
+            part, start, own = item
+            read = part.batches(names, [] if skip_bad else None)
+            collector, tables = begin(read, start, light, own)
+            kept = list(tables) if wanted else []
+            drain(tables, None)
+            return collector, kept
+
+        collectors: list[Collector] = []
+
+        def in_order() -> Iterator[pa.Table]:
+            starts = (np.cumsum(sizes) - sizes).tolist()
+            items = list(zip(self.rows.parts, starts, known, strict=True))
+            for collector, tables in cluster.in_turn(go, items):
+                collectors.append(collector)
+                yield from tables
+
+        drain(in_order(), rows_to)
+        total = reduce(add, collectors)
+        total.classifier = self.classifier
+        return total
+
+    def _begun(self) -> Begun:
+        read = self.rows.batches(self.rows.names, [] if self.skip_bad else None)
+        return self.begin(read, 0, self.classifier, self.known)
+
+
+def drain(tables: Iterator[pa.Table], rows_to: RowsTo | None) -> None:
+    """Hand tables to whoever asked for them, or just go through them."""
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
-    return collector
 
 
-def _collector(classifier: NoisyLabelEstimator, terms: Terms) -> Collector:
-    return Collector(classifier, terms.rows, groups=len(terms.groups), checked=terms.checked)
+def judging(found: Scan, terms: Terms, classifier: NoisyLabelEstimator) -> Judging:
+    """Judge rows of one label each, by the solver's own judge where it has one."""
+    judge = classifier.fit_.details.get("judge")
+    return Judging(found, classifier, partial(begin, terms, judge), skip_bad=terms.skip_bad)
 
 
-def read_again(
-    found: Scan, terms: Terms, classifier: NoisyLabelEstimator, collector: Collector | None = None
-) -> Iterator[pa.Table]:
-    """Read and judge every row, and yield it beside its own columns, table after table."""
-    if collector is None:
-        collector = _collector(classifier, terms)
-    read = found.batches(found.names, [] if terms.skip_bad else None)
-    return judged(read, terms, collector, classifier.fit_.details.get("judge"))
-
-
-def judged_there(
-    cluster: Any,
-    found: Scan,
-    sizes: list[int],
+def begin(
     terms: Terms,
+    judge: Any,
+    batches: Iterable[pa.RecordBatch],
+    start: int,
     classifier: NoisyLabelEstimator,
-    rows_to: RowsTo | None,
-) -> Collector:
-    """Judge the parts where they are read, and add up what was found.
-
-    Rows come here only where somebody asked for them, part after part.
-    """
-    n, names = sum(sizes), found.names
-    starts = (np.cumsum(sizes) - sizes).tolist()
-    judge, light = classifier.fit_.details.get("judge"), lightened(classifier)
-
-    def begin(item: tuple[Any, int]) -> tuple[Collector, Iterator[pa.Table]]:
-        part, start = item
-        own = Collector(light, n, start, len(terms.groups), terms.checked)
-        return own, judged(part.batches(names, [] if terms.skip_bad else None), terms, own, judge)
-
-    return collected(
-        cluster, begin, list(zip(found.parts, starts, strict=True)), rows_to, classifier
-    )
-
-
-def collected(
-    cluster: Any,
-    begin: Callable[[Any], tuple[Collector, Iterator[pa.Table]]],
-    items: list[Any],
-    rows_to: RowsTo | None,
-    classifier: NoisyLabelEstimator,
-) -> Collector:
-    """Go over parts where they are, and add up what their collectors have found.
-
-    ``begin`` makes the collector of a part, and the tables that fill it as they are read.
-    """
-    wanted = rows_to is not None
-
-    def go(item: Any) -> tuple[Collector, list[pa.Table]]:
-        own, tables = begin(item)
-        if wanted:
-            return own, list(tables)
-        deque(tables, maxlen=0)
-        return own, []
-
-    collectors: list[Collector] = []
-
-    def in_order() -> Iterator[pa.Table]:
-        for own, tables in cluster.in_turn(go, items):
-            collectors.append(own)
-            yield from tables
-
-    deque(in_order(), maxlen=0) if rows_to is None else rows_to(in_order())
-    total = reduce(add, collectors)
-    total.classifier = classifier
-    return total
+    _: Any,
+) -> Begun:
+    """Begin to judge rows, the first of which is number ``start``."""
+    collector = Collector(classifier, terms.rows, start, len(terms.groups), terms.checked)
+    return collector, judged(batches, terms, collector, judge)
 
 
 def judged(
@@ -311,7 +315,7 @@ def judged(
     for rows in batches:
         if rows.num_rows:
             batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
-            share = None if judge is None else judge.posterior(terms.told(batch))
+            share = None if judge is None else judge.posterior(terms.with_checked(batch))
             yield collector.take(batch, decoded_table(rows), share)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.answers import Answers
-from misnomer.audit.batches.cluster import with_lazy_rows
 from misnomer.audit.batches.collector import (
     Collector,
     RowsTo,
-    judged_here,
-    judged_there,
-    read_again,
+    answers,
+    judging,
+    lightened,
+    row_columns,
 )
 from misnomer.audit.batches.totals import put_together
 from misnomer.audit.checked import checked_rows
-from misnomer.audit.crowds.groups import told_apart, with_groups
+from misnomer.audit.crowds.groups import group_rates_of, with_groups
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import knowing, noted
 from misnomer.audit.learn import prepared
@@ -39,10 +40,87 @@ from misnomer.engines import local
 from misnomer.engines.journal import Journal
 from misnomer.engines.stream import Stream
 from misnomer.rows.columns.labels import with_clean_labels
+from misnomer.rows.files.formats import unified
+from misnomer.rows.frames import arrow_columns
+from misnomer.rows.parts import TablePart, conform
 from misnomer.rows.scan import Scan, scan
-from misnomer.solvers.conditional.objective import Slope
+from misnomer.solvers.conditional.fit import Slope
 from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
+
+
+def joined_cluster(request: Request) -> Any:
+    """Join the cluster that was named, or the one where a Dask collection is; else none."""
+    said = "current" if request.cluster is None and request.is_lazy else request.cluster
+    if said is None:
+        return nullcontext()
+    try:
+        from misnomer.engines.dask import Cluster
+    except ImportError:
+        raise ValueError("a cluster needs Dask: pip install 'misnomer[dask]'") from None
+    return nullcontext(said) if isinstance(said, Cluster) else Cluster(said)
+
+
+def with_lazy_rows(data: Any, audit: Audit, terms: Terms, schema: pa.Schema) -> Audit:
+    """Let the rows of a Dask data frame be a lazy frame with its index and its partitions."""
+    if not hasattr(data, "map_partitions") or not hasattr(data, "divisions"):
+        return audit
+    from misnomer.engines.dask import lazily
+
+    judge = audit.classifier.fit_.details.get("judge")
+    step = partial(judged_frame, lightened(audit.classifier), terms, schema, judge)
+    return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))
+
+
+def scan_dask(data: Any, y: Any, cluster: Any) -> Scan:
+    """Find the partitions of a collection, and the types of their columns."""
+    from misnomer.engines.dask import pieces, then
+
+    split = pieces(data, y)
+    schemas = cluster.map(_schema, split)
+    schema = unified([(f"partition {i}", one) for i, one in enumerate(schemas)])
+    return Scan(schema, tuple(then(_part, piece, schema) for piece in split))
+
+
+def _schema(piece: Any) -> pa.Schema:
+    return table_of(piece).schema
+
+
+def _part(piece: Any, schema: pa.Schema) -> TablePart:
+    table = table_of(piece)
+    return TablePart(pa.Table.from_batches([conform(table, schema, schema.names)]))
+
+
+def table_of(piece: Any) -> pa.Table:
+    """Turn a partition into a table: a frame, some Arrow tables, or an array and its labels."""
+    if isinstance(piece, pa.Table):
+        return piece
+    if isinstance(piece, tuple):
+        names, columns = arrow_columns(piece[0])
+        return pa.table([*columns, pa.array(piece[1].tolist())], names=[*names, "label"])
+    if isinstance(piece, list):
+        empty = pa.table({})
+        return pa.concat_tables(piece, promote_options="permissive") if piece else empty
+    names, columns = arrow_columns(piece)
+    return pa.table(columns, names=names)
+
+
+def judged_frame(
+    classifier: NoisyLabelEstimator,
+    terms: Terms,
+    schema: pa.Schema,
+    judge: Any,
+    frame: Any,
+    start: int,
+) -> Any:
+    """Judge the rows of one partition that begins at a row number; its index stays."""
+    rows = conform(table_of(frame), schema, schema.names)
+    batch = replace(terms.batch(rows.select(terms.columns)), start=start)
+    share = None if judge is None else judge.posterior(terms.with_checked(batch))
+    found = answers(classifier, batch, share)
+    out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
+    return out.set_axis(frame.index, axis=0)
+
 
 WORKING = 352 << 20  # bytes for reading and judging, beside the compact rows
 
@@ -81,15 +159,16 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))
     check_groups(classifier, terms)
     classifier.set_params(progress=None)
+    judge = judging(found, terms, classifier)
     if cluster is not None:
         sizes = rows.rows_of_parts
-        collector = judged_there(cluster, found, sizes, terms, classifier, rows_to)
+        collector = judge.there(cluster, sizes, [None] * len(sizes), rows_to)
     else:
         del rows  # their room is needed
         pa.default_memory_pool().release_unused()
-        collector = judged_here(found, terms, classifier, rows_to)
+        collector = judge.here(rows_to)
     said = [str(one.message) for one in caught]
-    read = None if request.is_lazy else partial(read_again, found, terms, classifier)
+    read = None if request.is_lazy else judge.read_again
     audit = put_together(collector, terms, request.id, said, perf_counter() - started, read)
     audit = audit if request.knowledge is None else noted(audit, request.knowledge)
     audit = grouped(audit, collector, terms)
@@ -101,8 +180,6 @@ def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:
     if isinstance(request.data, Scan):
         return request.data
     if request.is_lazy:
-        from misnomer.audit.batches.cluster import scan_dask
-
         named = isinstance(request.label, str) or request.label is None
         return scan_dask(request.data, None if named else request.label, cluster)
     mapped: Any = map if cluster is None else cluster.map
@@ -140,7 +217,7 @@ def _understood(
 def _kept(found: Scan, terms: Terms, request: Request, cluster: Any) -> Any:
     """Put all rows into compact form, here or where they are."""
     if cluster is not None:
-        return cluster.keep(terms.batches, found.parts, terms.told)
+        return cluster.keep(terms.batches, found.parts, terms.with_checked)
     memory = DEFAULT_MEMORY if request.memory is None else request.memory
     rows = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
     pa.default_memory_pool().release_unused()
@@ -203,7 +280,7 @@ def grouped(audit: Audit, found: Collector, terms: Terms) -> Audit:
     """Add what was found of the groups, where they were named; the rows listed are a sample."""
     if terms.group is None:
         return audit
-    varied = told_apart(audit.classifier)
+    varied = group_rates_of(audit.classifier)
     assert varied is not None and audit.batch.group is not None
     row = np.flatnonzero(audit.given >= 0).astype(np.int32)
     answers = Answers(

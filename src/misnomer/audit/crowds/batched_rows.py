@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from misnomer.answers import Answers
-from misnomer.audit.batches.collector import Collector, RowsTo, collected, lightened
+from misnomer.audit.batches.collector import Begun, Collector, Judging
 from misnomer.audit.crowds.reading import Gathered
 from misnomer.audit.request import bytes_of
 from misnomer.classifiers.base import NoisyLabelEstimator
@@ -31,18 +30,10 @@ from misnomer.table import Batch, CheckedRows, Column, Schema
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What rows are to be read as; small, so that it can travel to other machines.
+    """What rows are to be read as; small, so that it can travel to other machines."""
 
-    Attributes
-    ----------
-    schema : Schema or None
-        The columns to learn from; None without any.
-    skip_bad : bool
-        Whether to leave out what cannot be read.
-    """
-
-    schema: Schema | None
-    skip_bad: bool = False
+    schema: Schema | None  # the columns to learn from; None without any
+    skip_bad: bool = False  # whether to leave out what cannot be read
 
     @property
     def used(self) -> tuple[Column, ...]:
@@ -119,57 +110,25 @@ class Known:
         return [self.part(*span) for span in pairwise(np.cumsum([0, *sizes]).tolist())]
 
 
-def judged_here(
-    said: Gathered,
+def judging(
+    said: Gathered, reading: Reading, classifier: NoisyLabelEstimator, known: Known
+) -> Judging:
+    """Judge rows of several labels each, by what is known of them."""
+    start = partial(begin, reading, len(known.codes))
+    return Judging(said.rows, classifier, start, known, reading.skip_bad)
+
+
+def begin(
     reading: Reading,
+    n: int,
+    batches: Iterable[pa.RecordBatch],
+    start: int,
     classifier: NoisyLabelEstimator,
     known: Known,
-    rows_to: RowsTo | None,
-) -> Collector:
-    """Read every row; whoever asked for the rows gets them table by table."""
-    collector = Collector(classifier, len(known.codes), checked=known.checked)
-    tables = read_again(said, reading, classifier, known, collector)
-    deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
-    return collector
-
-
-def read_again(
-    said: Gathered,
-    reading: Reading,
-    classifier: NoisyLabelEstimator,
-    known: Known,
-    collector: Collector | None = None,
-) -> Iterator[pa.Table]:
-    """Read every row, and yield what is known of it beside its own columns, table after table."""
-    if collector is None:
-        collector = Collector(classifier, len(known.codes), checked=known.checked)
-    read = said.rows.batches(said.rows.names, [] if reading.skip_bad else None)
-    return judged(read, reading, collector, known)
-
-
-def judged_there(
-    cluster: Any,
-    said: Gathered,
-    reading: Reading,
-    classifier: NoisyLabelEstimator,
-    known: Known,
-    rows_to: RowsTo | None,
-) -> Collector:
-    """Let each part be read where it is, with what is known of its rows.
-
-    Rows come here only where somebody asked for them, part after part.
-    """
-    n, names = len(known.codes), said.rows.names
-    starts, light = (np.cumsum(said.sizes) - said.sizes).tolist(), lightened(classifier)
-
-    def begin(item: tuple[Any, int, Known]) -> tuple[Collector, Iterator[pa.Table]]:
-        part, start, own = item
-        collector = Collector(light, n, start, checked=own.checked)
-        read = part.batches(names, [] if reading.skip_bad else None)
-        return collector, judged(read, reading, collector, own)
-
-    items = list(zip(said.rows.parts, starts, known.parts(said.sizes), strict=True))
-    return collected(cluster, begin, items, rows_to, classifier)
+) -> Begun:
+    """Begin to judge rows, the first of which is number ``start`` of n."""
+    collector = Collector(classifier, n, start, checked=known.checked)
+    return collector, judged(batches, reading, collector, known)
 
 
 def judged(

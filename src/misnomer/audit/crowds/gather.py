@@ -1,12 +1,16 @@
-"""What annotators said, gathered by parts: small numbers, while the columns stay.
+"""What annotators said, gathered by parts, and which columns say the same in all lines about a row.
 
-A column per annotator, or a line per answer, anywhere in a file.
+A column per annotator, or a line per answer, anywhere in a file: small numbers are kept, while the
+columns stay.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 
 from misnomer.answers import Answers, from_codes
 from misnomer.audit.inputs import labels_of
-from misnomer.rows.parts import Part
+from misnomer.rows.parts import Part, PartView
 
 Codes = NDArray[np.int32]
 
@@ -56,7 +60,7 @@ class Codebook:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class PartAnswers:
     """The answers in a part: answer j is ``labels[label[j]]``, said about a row of the part.
 
     ``rows`` counts the rows of the part, or its lines where there is a line per answer; then
@@ -73,7 +77,7 @@ class Heard:
     left_out: tuple[str, ...] = ()
 
 
-def heard_columns(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+def column_answers(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> PartAnswers:
     """Gather the answers of a part with a column per annotator."""
     book, bad = Codebook(), list[str]()
     row, who, label, start = list[Codes](), list[Codes](), list[Codes](), 0
@@ -85,10 +89,10 @@ def heard_columns(part: Part, names: Sequence[str], *, skip_bad: bool = False) -
         label.append(cells[at, column])
         start += rows.num_rows
     said = (joined(row), joined(who), joined(label), book.values, list(names))
-    return Heard(start, *said, left_out=tuple(bad))
+    return PartAnswers(start, *said, left_out=tuple(bad))
 
 
-def heard_lines(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> Heard:
+def line_answers(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> PartAnswers:
     """Gather the answers of a part with a line per answer: item, annotator, label."""
     people, book, bad = Codebook(), Codebook(), list[str]()
     items, who, label = list[Any](), list[Codes](), list[Codes]()
@@ -101,7 +105,7 @@ def heard_lines(part: Part, names: Sequence[str], *, skip_bad: bool = False) -> 
     numbers = np.arange(lines, dtype=np.int32)
     item = one_dictionary(items) if items else None
     said = (numbers, joined(who), joined(label), book.values, people.values)
-    return Heard(lines, *said, item, tuple(bad))
+    return PartAnswers(lines, *said, item, tuple(bad))
 
 
 def joined(parts: list[Codes]) -> Codes:
@@ -117,11 +121,11 @@ def one_dictionary(parts: list[Any]) -> pa.DictionaryArray:
     return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
+def by_columns(by_part: Iterable[PartAnswers], names: Sequence[str]) -> Answers:
     """Put the answers of all parts together; who gave none is left out."""
     book, start = Codebook(), 0
     parts: list[tuple[Codes, Codes, Codes]] = []
-    for one in heard:
+    for one in by_part:
         place = book.places(one.labels)
         parts.append((one.row + np.int32(start), one.annotator, place[one.label]))
         start += one.rows
@@ -133,34 +137,22 @@ def by_columns(heard: Iterable[Heard], names: Sequence[str]) -> Answers:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The rows that the lines are about.
+    """The rows that the lines are about."""
 
-    Attributes
-    ----------
-    answers : Answers
-        Who said what about them; rows are numbered by their first line.
-    item : (N,) array of int
-        The row that each line is about.
-    first : (N,) array of bool
-        Whether a line is the first about its row.
-    lines : list of int
-        How many lines each part has.
-    """
-
-    answers: Answers
-    item: Codes
-    first: NDArray[np.bool_]
-    lines: list[int]
+    answers: Answers  # who said what about them; rows are numbered by their first line
+    item: Codes  # (N,): the row that each line is about
+    first: NDArray[np.bool_]  # (N,): whether a line is the first about its row
+    lines: list[int]  # how many lines each part has
 
     def of_parts(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Split what is known of each line by the parts that the lines are in."""
         return np.split(values, np.cumsum(self.lines)[:-1])
 
 
-def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
+def by_lines(by_part: Sequence[PartAnswers], names: Sequence[str]) -> Items:
     """Put the answers of all parts together."""
     row, column, _ = names
-    named = [one.item for one in heard if one.item is not None]
+    named = [one.item for one in by_part if one.item is not None]
     if not named:
         raise ValueError("the table has no rows")
     items = one_dictionary(named)
@@ -169,8 +161,8 @@ def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
         raise ValueError(f"line {at} names no row in column {row!r}: fill it in or drop the line")
     item = items.indices.to_numpy(zero_copy_only=False)
     people, book = Codebook(), Codebook()
-    who = joined([_placed(people, one.annotators, one.annotator) for one in heard])
-    label = joined([_placed(book, one.labels, one.label) for one in heard])
+    who = joined([_placed(people, one.annotators, one.annotator) for one in by_part])
+    label = joined([_placed(book, one.labels, one.label) for one in by_part])
     _check_who(who, label, column)
     _check_alike(items.dictionary, item, (who, people.values), (label, book.values))
     first = np.zeros(len(item), bool)
@@ -180,7 +172,7 @@ def by_lines(heard: Sequence[Heard], names: Sequence[str]) -> Items:
         item[there], who[there], label[there], n_rows=n, annotators=people.values,
         labels=book.values, by_name=True,
     )  # fmt: skip
-    return Items(answers, item, first, [one.rows for one in heard])
+    return Items(answers, item, first, [one.rows for one in by_part])
 
 
 def _placed(book: Codebook, values: list[Any], codes: Codes) -> Codes:
@@ -218,16 +210,10 @@ def _check_alike(
 
 
 @dataclass(frozen=True, eq=False)
-class FirstLines:
+class FirstLines(PartView):
     """Of a part with a line per answer, the first line about each row."""
 
-    part: Part
     first: NDArray[np.bool_]
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.part.name
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
@@ -241,16 +227,10 @@ class FirstLines:
 
 
 @dataclass(frozen=True, eq=False)
-class WholeLines:
+class WholeLines(PartView):
     """A part all of whose columns are read, so that what is damaged is left out every time."""
 
-    part: Part
     columns: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.part.name
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
@@ -258,3 +238,86 @@ class WholeLines:
         """Yield the rows in order, only these columns."""
         for rows in self.part.batches(self.columns, bad):
             yield rows.select(list(columns))
+
+
+Words = NDArray[np.uint64]
+_GAP = np.uint64(0x9E3779B97F4A7C15)
+
+
+def same_columns(
+    parts: Sequence[Part], items: Items, columns: Sequence[str], mapped: Any = map
+) -> list[str]:
+    """Name the columns that say the same in all lines about a row."""
+    if not columns:
+        return []
+    factors = items.of_parts(factors_of(items.item, items.first))
+    pairs = list(zip(parts, factors, strict=True))
+    total = reduce(add, mapped(partial(_signs, columns=tuple(columns)), pairs))
+    return [name for name, sign in zip(columns, total, strict=True) if not sign]
+
+
+def factors_of(item: NDArray[Any], first: NDArray[np.bool_]) -> Words:
+    """Draw the factor of each line's digest, (N,): they add up to zero over each row's lines.
+
+    Examples
+    --------
+    >>> found = factors_of(np.array([0, 1, 0]), np.array([True, True, False]))
+    >>> int(found[1]), int(found[[0, 2]].sum())
+    (0, 0)
+    """
+    drawn = np.random.default_rng(0).integers(0, 2**64, len(item), dtype=np.uint64)
+    total = np.zeros(int(first.sum()), np.uint64)
+    np.add.at(total, item, drawn)
+    drawn[first] -= total[item[first]]
+    return drawn
+
+
+def _signs(pair: tuple[Part, Words], columns: tuple[str, ...]) -> Words:
+    part, factor = pair
+    out, start = np.zeros(len(columns), np.uint64), 0
+    for lines in part.batches(columns):
+        own = factor[start : start + lines.num_rows]
+        start += lines.num_rows
+        out += np.array([(digests(cells) * own).sum() for cells in lines.columns], np.uint64)
+    return out
+
+
+def digests(cells: Any) -> Words:
+    """Digest each cell into 64 bits, the same on every machine; equal cells are equal.
+
+    Examples
+    --------
+    >>> a, b, c = digests(pa.array(["x", "y", "x"]))
+    >>> bool(a == c), bool(a == b), bool(digests(pa.array(["x"]).dictionary_encode())[0] == a)
+    (True, False, True)
+    """
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        cells = cells.dictionary_encode()  # each word is digested once
+    if not pa.types.is_dictionary(cells.type):
+        return np.where(np.asarray(cells.is_null()), _GAP, _of_values(cells))
+    known = np.append(_of_values(cells.dictionary), _GAP)
+    at = pc.fill_null(cells.indices, len(known) - 1).to_numpy(zero_copy_only=False)
+    return np.asarray(known[at], np.uint64)
+
+
+def _of_values(values: Any) -> Words:
+    kind = values.type
+    if pa.types.is_floating(kind):
+        real = values.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        return mixed(np.where(np.isnan(real), np.nan, real).view(np.uint64))
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        whole = values.fill_null(0 if pa.types.is_integer(kind) else False)
+        return mixed(whole.to_numpy(zero_copy_only=False).astype(np.uint64))
+    return np.array([_digest(value) for value in values.to_pylist()], np.uint64)
+
+
+def _digest(value: Any) -> int:
+    said = value if isinstance(value, str) else repr(value)
+    return int.from_bytes(hashlib.blake2b(said.encode(), digest_size=8).digest(), "little")
+
+
+def mixed(bits: Words) -> Words:
+    """Stir 64 bits so that each depends on all; different ones stay different."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))

@@ -36,7 +36,7 @@ def audit_groups(found: Several, families: Any, random_state: Any, started: floa
     answers = found.answers
     fresh = NoisyLabelClassifier(families=families, random_state=random_state)
     audit = learn.learned(found.single, fresh, started, groups=named_groups(answers))
-    rates = told_apart(fresh)
+    rates = group_rates_of(fresh)
     if rates is None:
         return None
     doubt = np.nan_to_num(audit.error_probability)[answers.row]
@@ -51,7 +51,7 @@ def named_groups(answers: Answers) -> NDArray[Any]:
     return out
 
 
-def told_apart(classifier: NoisyLabelEstimator) -> GroupRates | None:
+def group_rates_of(classifier: NoisyLabelEstimator) -> GroupRates | None:
     """Take what was found of the groups out of a classifier: it says nothing of other rows."""
     varied: GroupRates | None = classifier.fit_.details.get("groups")
     if varied is None:

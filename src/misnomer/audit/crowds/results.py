@@ -63,7 +63,7 @@ def plurality(answers: Answers) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Votes:
     """What is taken for the label of each row: its vote, (n,), -1 without any; and who is sure.
 
     A person who has checked a row settles its class; its vote stays what it was.
@@ -90,22 +90,22 @@ class Told:
         return codes.astype(np.int32)
 
 
-def told_of(answers: Answers, trusted: Any, checked: CheckedRows | None = None) -> Told:
+def votes_of(answers: Answers, trusted: Any, checked: CheckedRows | None = None) -> Votes:
     """Take the votes for the labels."""
     if not len(answers):
         raise ValueError("there is no label at all: every cell of the label columns is empty")
     given = plurality(answers)
     mask = checked_trusted(trusted, answers.n_rows)
     sure = (np.zeros(len(given), bool) if mask is None else mask) & (given >= 0)
-    return Told(given, sure, checked)
+    return Votes(given, sure, checked)
 
 
-def judged_rows(crowd: CrowdNB, told: Told) -> tuple[Array, NoisyLabelEstimator]:
+def judged_rows(crowd: CrowdNB, votes: Votes) -> tuple[Array, NoisyLabelEstimator]:
     """Take P(true class) of every row, (n, K), and the classifier of new ones."""
     L = len(crowd.classes_)
     share = crowd.fit_.share.copy()
-    share[told.trusted] = np.eye(L)[told.given[told.trusted]]
-    matrix = channels.free(L).refit(joint_of(told.given, share) + 1e-10)
+    share[votes.trusted] = np.eye(L)[votes.given[votes.trusted]]
+    matrix = channels.free(L).refit(joint_of(votes.given, share) + 1e-10)
     return share, _classifier(crowd, matrix)
 
 
@@ -127,13 +127,13 @@ def _classifier(crowd: CrowdNB, matrix: channels.Channel) -> NoisyLabelEstimator
 
 
 def numbers_of(
-    found: Several, crowd: CrowdNB, classifier: NoisyLabelEstimator, told: Told, share: Array,
+    found: Several, crowd: CrowdNB, classifier: NoisyLabelEstimator, votes: Votes, share: Array,
     started: float,
 ) -> tuple[dict[str, Any], GroupTable | None]:  # fmt: skip
     """Find the numbers of an audit that are of all rows, and the table of the groups."""
     answers, names = found.answers, tuple(crowd.classes_.tolist())
-    given, known = told.given, told.given >= 0
-    wrong = np.where(known & ~told.trusted, doubt(share, given, names, names), 0.0)
+    given, known = votes.given, votes.given >= 0
+    wrong = np.where(known & ~votes.trusted, doubt(share, given, names, names), 0.0)
     count, labeled = float(wrong.sum()), int(known.sum())
     grouped = "noise_groups" in found.asked
     group = None
@@ -152,7 +152,7 @@ def numbers_of(
         "labels": names,
         "classes": names,
         **_shares(classifier, errors),
-        "fitted": _fitted(found, crowd, classifier, labeled, int(told.trusted.sum()), started),
+        "fitted": _fitted(found, crowd, classifier, labeled, int(votes.trusted.sum()), started),
         "classifier": classifier,
     }
     return numbers, groups
@@ -213,7 +213,7 @@ def rare(answers: Answers) -> list[str]:
 
 
 def put_together(
-    collected: Collector, said: Gathered, reading: Reading, crowd: CrowdNB, told: Told,
+    collected: Collector, said: Gathered, reading: Reading, crowd: CrowdNB, votes: Votes,
     share: Array, notes: list[str], started: float, read: Any,
 ) -> Audit:  # fmt: skip
     """Make the audit of what was collected from all rows."""
@@ -222,9 +222,9 @@ def put_together(
     features = said.rows if reading.schema is not None else None
     shape = shape_of(collected, source, said.id)
     found = Several(
-        features, said.answers, "majority vote", told.trusted, shape, said.arguments, said.notes
+        features, said.answers, "majority vote", votes.trusted, shape, said.arguments, said.notes
     )
-    numbers, _ = numbers_of(found, crowd, classifier, told, share, started)
+    numbers, _ = numbers_of(found, crowd, classifier, votes, share, started)
     notes = [
         *said.notes,
         *(f"left out: {one}" for one in said.left_out),

@@ -28,15 +28,20 @@ from misnomer.audit.crowds.batched_rows import (
     Known,
     Reading,
     check_room,
-    judged_here,
-    judged_there,
-    read_again,
+    judging,
     trusted_rows,
     understood,
 )
 from misnomer.audit.crowds.groups import audit_groups
-from misnomer.audit.crowds.reading import Asked, Gathered, Several, gathered
-from misnomer.audit.crowds.results import Told, judged_rows, numbers_of, put_together, rare, told_of
+from misnomer.audit.crowds.reading import Gathered, Several, gathered, label_columns
+from misnomer.audit.crowds.results import (
+    Votes,
+    judged_rows,
+    numbers_of,
+    put_together,
+    rare,
+    votes_of,
+)
 from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
@@ -98,17 +103,17 @@ def learned(
 ) -> Audit:
     """Fit, judge every row, and put the answers together."""
     answers = found.answers
-    told = told_of(answers, found.trusted, checked)
+    votes = votes_of(answers, found.trusted, checked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        crowd.fit(found.features, answers=answers, truth=told.truth(answers.labels))
+        crowd.fit(found.features, answers=answers, truth=votes.truth(answers.labels))
     notes = [*found.notes, *rare(answers), *(str(one.message) for one in caught)]
-    share, classifier = judged_rows(crowd, told)
-    batch = _batch(found, classifier, told)
+    share, classifier = judged_rows(crowd, votes)
+    batch = _batch(found, classifier, votes)
     notes += leaks(classifier.model_.schema, batch, found.label, answers.n_labels)
     for note in notes:
         warnings.warn(note, stacklevel=5)
-    numbers, groups = numbers_of(found, crowd, classifier, told, share, started)
+    numbers, groups = numbers_of(found, crowd, classifier, votes, share, started)
     sources = Sources(
         answers, crowd.channels_, crowd.trust_ > 0, found.asked,
         crowd.annotators_ if groups is None else None, groups,
@@ -116,8 +121,8 @@ def learned(
     return with_trusted(
         Audit(
             **numbers,
-            given=told.given,
-            trusted=told.trusted,
+            given=votes.given,
+            trusted=votes.trusted,
             posterior=share,
             warnings=tuple(notes),
             batch=batch,
@@ -127,11 +132,11 @@ def learned(
     )
 
 
-def _batch(found: Several, classifier: NoisyLabelEstimator, told: Told) -> Batch:
+def _batch(found: Several, classifier: NoisyLabelEstimator, votes: Votes) -> Batch:
     """Read the rows in the terms of the model."""
     schema = classifier.model_.schema
     blocks = read_like(found.features, schema) if schema.columns else ()
-    return Batch(blocks, told.codes(len(classifier.labels_)))
+    return Batch(blocks, votes.codes(len(classifier.labels_)))
 
 
 def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Audit:
@@ -142,39 +147,40 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
     """
     if hasattr(request.data, "rechunk"):
         raise ValueError("annotators are named by columns: pass a frame or a file, not an array")
-    started, used, asked = perf_counter(), resident(), Asked.of(request)
+    started, used = perf_counter(), resident()
     mapped: Any = map if cluster is None else cluster.map
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        said = gathered(scanned(request, cluster, asked.label_columns), asked, mapped)
+        said = gathered(scanned(request, cluster, label_columns(request)), request, mapped)
         pa.default_memory_pool().release_unused()
         checked = _checked(request, said.answers)
-        told = told_of(said.answers, _trusted(said, asked, mapped), checked)
+        votes = votes_of(said.answers, _trusted(said, request, mapped), checked)
         room = check_room(said.answers, request.memory, used)
         crowd = prepared(request, said.answers.labels)
         reading, notes = understood(
-            said.rows, said.apart, crowd.families, skip_bad=asked.skip_bad, mapped=mapped
+            said.rows, said.apart, crowd.families, skip_bad=request.skip_bad, mapped=mapped
         )
-        truth = told.truth(said.answers.labels)
+        truth = votes.truth(said.answers.labels)
         left = bytes_of(request.memory or DEFAULT_MEMORY) - room
         _fit_batches(crowd, said, reading, truth, left, cluster)
-    share, judge = judged_rows(crowd, told)
-    known = Known(told.codes(said.answers.n_labels), share, checked)
+    share, judge = judged_rows(crowd, votes)
+    known = Known(votes.codes(said.answers.n_labels), share, checked)
+    rows = judging(said, reading, judge, known)
     if cluster is None:
-        collector = judged_here(said, reading, judge, known, rows_to)
+        collector = rows.here(rows_to)
     else:
-        collector = judged_there(cluster, said, reading, judge, known, rows_to)
+        collector = rows.there(cluster, said.sizes, known.parts(said.sizes), rows_to)
     notes += [str(one.message) for one in caught]
-    read = None if request.is_lazy else partial(read_again, said, reading, judge, known)
-    audit = put_together(collector, said, reading, crowd, told, share, notes, started, read)
+    read = None if request.is_lazy else rows.read_again
+    audit = put_together(collector, said, reading, crowd, votes, share, notes, started, read)
     audit = audit if request.knowledge is None else noted(audit, request.knowledge)
     return _with_lazy_rows(request, audit, known.parts(said.sizes)) if request.is_lazy else audit
 
 
-def _trusted(said: Gathered, asked: Asked, mapped: Any) -> Any:
-    if asked.trusted is None:
+def _trusted(said: Gathered, request: Request, mapped: Any) -> Any:
+    if request.trusted is None:
         return None
-    return trusted_rows(said.rows, asked.trusted, skip_bad=asked.skip_bad, mapped=mapped)
+    return trusted_rows(said.rows, request.trusted, skip_bad=request.skip_bad, mapped=mapped)
 
 
 def _fit_batches(
@@ -207,7 +213,7 @@ def _with_lazy_rows(request: Request, audit: Audit, known: list[Known]) -> Audit
     """Let the rows of a data frame with a column per annotator be a lazy frame."""
     if request.long is not None or not hasattr(request.data, "divisions"):
         return audit
-    from misnomer.engines.collections import lazily_beside
+    from misnomer.engines.dask import lazily_beside
 
     step = partial(known_frame, lightened(audit.classifier))
     none = Known(np.zeros(0, np.int32), np.zeros((0, len(audit.classes))))

@@ -67,26 +67,13 @@ class GroupTable:
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """The answers behind the given labels, and the channel of everybody who gave them.
+    """The answers behind the given labels, and the channel of everybody who gave them."""
 
-    Attributes
-    ----------
-    answers : Answers
-        Who said what about which row.
-    channels : (A, L, K) array
-        P(label | true class) of each annotator or group.
-    columns_help : bool
-        Whether the columns had a say beside the answers.
-    asked : mapping
-        How `audit` was asked for this: the arguments, by name.
-    annotators, groups : AnnotatorTable, GroupTable or None
-        Which of them they are.
-    """
-
-    answers: Answers
-    channels: Array
-    columns_help: bool
-    asked: Mapping[str, Any]
+    answers: Answers  # who said what about which row
+    channels: Array  # (A, L, K): P(label | true class) of each annotator or group
+    columns_help: bool  # whether the columns had a say beside the answers
+    asked: Mapping[str, Any]  # how `audit` was asked for this: the arguments, by name
+    # which of them they are
     annotators: AnnotatorTable | None = None
     groups: GroupTable | None = None
 

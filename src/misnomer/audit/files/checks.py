@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from misnomer.audit.checked import drawn_columns
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import Table, joined, read_answers, read_sheet
-from misnomer.store.spreadsheet import write_csv
+from misnomer.store.writing import write_csv
 
 ROOM = "checks"
 _OWN = (

@@ -20,37 +20,20 @@ WHOLE, SAMPLED, SIZE = "sha256", "sha256 of the size and 64 blocks of 1 MiB of e
 
 @dataclass(frozen=True)
 class Origin:
-    """The file, the folder or the pattern that was audited, as it was then.
+    """The file, the folder or the pattern that was audited, as it was then."""
 
-    Attributes
-    ----------
-    path : str
-        Where it was: absolute, or an address.
-    files, size : int
-        How many files it stood for, and their bytes.
-    modified : str
-        When the newest of them was last written (UTC); empty where that is not told.
-    stamp : str
-        A digest of the files' names, sizes and times: what is compared first.
-    digest : str
-        A digest of what they hold; empty where only the size is known.
-    method : str
-        What the digest is of: every byte; of more than 1 GiB, blocks; of an address, nothing.
-    asked : mapping
-        What `audit` must be told to do the same, by the names of its arguments.
-    audited : str
-        When that was (UTC); empty where an older misnomer wrote it down.
-    """
-
-    path: str
+    path: str  # where it was: absolute, or an address
+    # how many files it stood for, and their bytes
     files: int
     size: int
-    modified: str
-    stamp: str
-    digest: str
+    modified: str  # when the newest of them was last written (UTC); empty where that is not told
+    stamp: str  # a digest of the files' names, sizes and times: what is compared first
+    digest: str  # a digest of what they hold; empty where only the size is known
+    # what the digest is of: every byte; of more than 1 GiB, blocks; of an address, nothing
     method: str
+    # what `audit` must be told to do the same, by the names of its arguments
     asked: Mapping[str, Any] = field(default_factory=dict)
-    audited: str = ""
+    audited: str = ""  # when that was (UTC); empty where an older misnomer wrote it down
 
     @property
     def options(self) -> tuple[str, ...]:

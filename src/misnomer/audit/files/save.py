@@ -22,7 +22,7 @@ from misnomer.reports.json import to_json
 from misnomer.store.container import pack
 from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.models import model_bytes
-from misnomer.store.spreadsheet import write_csv
+from misnomer.store.writing import write_csv
 
 #: What a saved audit consists of: for people, then for programs.
 FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")

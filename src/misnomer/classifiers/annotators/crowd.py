@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.annotators.group_labels import learn_groups
+from misnomer.classifiers.annotators.groups import learn_groups
 from misnomer.classifiers.annotators.table import notes, table_of
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.solve import held
@@ -22,7 +23,7 @@ from misnomer.knowledge import Knowledge, channel_of
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.annotators import groups as group_tests
-from misnomer.solvers.annotators import pairs, worth
+from misnomer.solvers.annotators import worth
 from misnomer.solvers.annotators.columns import Passes
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
 from misnomer.table import Batch, Schema, numbered
@@ -30,6 +31,7 @@ from misnomer.table import Batch, Schema, numbered
 Array = NDArray[np.float64]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that learns from several labels a row, each annotator with errors of its own.
 
@@ -82,26 +84,14 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['a', 'b', 'a', 'b']
     """
 
-    def __init__(
-        self,
-        *,
-        annotator: str = "free",
-        strength: str | float = "auto",
-        knowledge: Knowledge | Mapping[str, Any] | None = None,
-        smoothing: str | float | Smoothing = "auto",
-        families: str | Mapping[Any, str] = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        random_state: int = 0,
-    ) -> None:
-        self.annotator = annotator
-        self.strength = strength
-        self.knowledge = knowledge
-        self.smoothing = smoothing
-        self.families = families
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    annotator: str = "free"
+    strength: str | float = "auto"
+    knowledge: Knowledge | Mapping[str, Any] | None = None
+    smoothing: str | float | Smoothing = "auto"
+    families: str | Mapping[Any, str] = "auto"
+    max_iter: int = 300
+    tol: float = 1e-5
+    random_state: int = 0
 
     def fit(
         self,
@@ -238,10 +228,10 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return worth.ask_next(self.answers_, self.fit_, n, each=each)
 
-    def colluding(self, *, level: float = 0.05) -> list[pairs.Pair]:
+    def colluding(self, *, level: float = 0.05) -> list[worth.Pair]:
         """List the pairs of annotators who agree more than their channels explain."""
         check_is_fitted(self)
-        return pairs.colluding(self.answers_, self.fit_, level=level)
+        return worth.colluding(self.answers_, self.fit_, level=level)
 
     def groups_differ(self, *, draws: int = 99) -> group_tests.GroupTest:
         """Test whether the groups (or annotators without overlap) differ in their errors at all."""

@@ -1,9 +1,10 @@
-"""All rows of an audit that was made by batches: on disk, read where somebody looks."""
+"""All rows of an audit that was made by batches: on disk, read where somebody looks or searches."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from copy import copy
@@ -18,11 +19,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from misnomer.audit.frames import Shape
 from misnomer.audit.result import places
 from misnomer.classifiers.annotators.groups import codes_of
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
+from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Ranking
 from misnomer.review.rows import index
 from misnomer.rows import read_like
@@ -30,6 +33,7 @@ from misnomer.table import Batch
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
+
 
 Array = NDArray[np.float64]
 
@@ -56,7 +60,8 @@ class LargeRows:
         self.path = folder / "rows.parquet"
         self.label, self.labels, self.classes = sample.label, sample.labels, sample.classes
         self.verdict, self.fitted, self.origin = sample.verdict, sample.fitted, sample.origin
-        self.classifier, self.id = sample.classifier, sample.shape.id
+        self.classifier = sample.classifier
+        self.shape = Shape(sample.shape.backend, id=sample.shape.id)  # rows go by their positions
         said = json.loads((folder / "audit.json").read_text())["error_count"]
         self.error_count = Estimate(said["value"], said["low"], said["high"], said["confidence"])
         self.data = pa.table({})  # never all of it
@@ -126,6 +131,11 @@ class LargeRows:
         some = table.select([name for name in self.names if name in table.column_names])
         return some.rename_columns([self.names[name] for name in some.column_names])
 
+    def shares(self, at: int) -> Array:
+        """Return P(true class) of one row, (K,)."""
+        batch = self.batch(self.row(at), [self.given[at]])
+        return np.asarray(self.posterior(self.classifier.model_, batch)[0])
+
     def batch(self, table: pa.Table, given: Any) -> Batch:
         """Put some rows into the terms of the model."""
         schema, L = self.classifier.model_.schema, len(self.labels)
@@ -169,17 +179,6 @@ class LargeRows:
             evidence = without_itself(evidence, share)
         return explained(evidence, at, label, self.classes, pair, wrong)
 
-    def find(self, text: str) -> int | None:
-        """Find a row by the value of its id column."""
-        ours = next((ours for ours, name in self.names.items() if name == self.id), None)
-        if ours is None:
-            return None
-        for start, table in self.parts([ours]):
-            at = pc.index(table.column(ours).cast(pa.string()), text).as_py()
-            if at >= 0:
-                return start + int(at)
-        return None
-
     def judged_by(self, classifier: Any, ranking: Ranking) -> LargeRows:
         """Return the same rows with another model and what it says of them."""
         other = copy(self)
@@ -188,3 +187,113 @@ class LargeRows:
         other.error_probability, other.suggested = now.wrong, now.suggested
         other.is_label_issue = now.flagged
         return other
+
+
+_MOST_VALUES = 200  # of a column that are offered
+
+
+def columns(audit: Audit | LargeRows) -> list[str]:
+    """Name the input's columns."""
+    if isinstance(audit, LargeRows):
+        return list(audit.names.values())
+    return list(audit.data.column_names)
+
+
+def input_parts(audit: Audit | LargeRows, names: list[str]) -> Iterator[tuple[int, pa.Table]]:
+    """Go through the input, of what is on disk these columns, with the place of each first row."""
+    if not isinstance(audit, LargeRows):
+        yield 0, audit.data
+        return
+    stored = [ours for ours, name in audit.names.items() if name in names]
+    for start, table in audit.parts(stored):
+        yield start, audit.named(table)
+
+
+def input_row(audit: Audit | LargeRows, at: int) -> pa.Table:
+    """Read the input's columns of one row."""
+    return audit.row(at) if isinstance(audit, LargeRows) else audit.data.slice(at, 1)
+
+
+def find_id(audit: Audit | LargeRows, text: str) -> int | None:
+    """Find a row by the value of its id column."""
+    name = audit.shape.id
+    if name is None or name not in columns(audit):
+        return None
+    for start, table in input_parts(audit, [name]):
+        at = pc.index(table.column(table.column_names.index(name)).cast(pa.string()), text).as_py()
+        if at >= 0:
+            return start + int(at)
+    return None
+
+
+def matching(
+    audit: Audit | LargeRows, column: str | None, value: str | None, words: str | None
+) -> NDArray[np.bool_]:
+    """Tell which rows hold a value in a column, and some words anywhere, (n,).
+
+    Each word is found in some cell, whatever its case; words in quotation marks stand together. A
+    value is compared as text, and an empty one finds the empty cells.
+    """
+    if column is not None and column not in columns(audit):
+        raise ReviewError(f"there is no column {column!r}")
+    wanted = columns(audit) if words or column is None else [column]
+    parts = [_found(table, column, value, words) for _, table in input_parts(audit, wanted)]
+    return np.concatenate(parts) if parts else np.zeros(0, bool)
+
+
+def _found(
+    table: pa.Table, column: str | None, value: str | None, words: str | None
+) -> NDArray[np.bool_]:
+    kept = np.ones(len(table), bool)
+    if column is not None:
+        kept &= _equal(table.column(table.column_names.index(column)), value or "")
+    if words:
+        texts = [as_text(cells) for cells in table.columns]
+        for word in _words(words):
+            kept &= np.logical_or.reduce([_holds(cells, word) for cells in texts])
+    return kept
+
+
+def _words(said: str) -> list[str]:
+    """List the words of a search; what stands in quotation marks is one.
+
+    Examples
+    --------
+    >>> _words('late "my order" 5"')
+    ['late', 'my order', '5"']
+    """
+    return [together or word for together, word in re.findall(r'"([^"]+)"|(\S+)', said)]
+
+
+def _equal(cells: pa.ChunkedArray, value: str) -> NDArray[np.bool_]:
+    texts = as_text(cells)
+    same = pc.equal(pc.fill_null(texts, ""), value)
+    return np.asarray(same.to_numpy(), bool)
+
+
+def _holds(texts: pa.ChunkedArray, word: str) -> NDArray[np.bool_]:
+    matches = pc.match_substring(texts, word, ignore_case=True)
+    return np.asarray(pc.fill_null(matches, False).to_numpy(), bool)
+
+
+def as_text(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Write cells as the page does: one that Arrow cannot write is written by Python."""
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
+        return cells
+    texts = [None if cell is None else str(cell) for cell in cells.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def values(audit: Audit | LargeRows, column: str) -> list[str]:
+    """List the values of a column, the most frequent first; none where nearly all differ."""
+    if column not in columns(audit):
+        raise ReviewError(f"there is no column {column!r}")
+    data: Any = audit.sample.data if isinstance(audit, LargeRows) else audit.data
+    cells = pc.fill_null(as_text(data.column(data.column_names.index(column))), "")
+    counts = pc.value_counts(cells).to_pylist()
+    if len(counts) > max(_MOST_VALUES, len(data) // 2):
+        return []
+    counts.sort(key=lambda one: (-one["counts"], one["values"]))
+    return [one["values"] for one in counts[:_MOST_VALUES] if len(one["values"]) <= 200]

@@ -1,25 +1,113 @@
-"""The review page: what each of its addresses answers."""
+"""The review page: its files, questions (GET) and statements (POST), answered in JSON.
+
+What answers is a plain function of a dict; here it becomes an address, and its errors become a
+status and one sentence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from misnomer.reports.wording import shown
-from misnomer.review.decisions import PERSON
-from misnomer.review.ledger import ReviewError
+from misnomer.review.decisions import PERSON, ConflictError
+from misnomer.review.ledger import FullError, ReviewError
 from misnomer.review.ranking import as_filter
-from misnomer.review.rows import search
+from misnomer.review.rows.large import columns, values
 from misnomer.review.server import lists
-from misnomer.review.server.guard import Guard
-from misnomer.review.server.routes import get_route, image_route, page_routes, post_route
 from misnomer.review.server.row import cell_texts, describe_decision, describe_row, read_image
+from misnomer.review.server.serve import Guard
 
 if TYPE_CHECKING:
     from misnomer.review.session import Review
+
+
+Answer = Callable[[dict[str, Any]], Any]
+
+_MAX_REQUEST_BYTES = 1 << 16
+_FOLDER = Path(__file__).parent / "page"
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+
+
+def page_routes(home: str) -> list[Route]:
+    """Give every file of the folder ``page`` an address: ``/name``, and ``/`` to ``home``."""
+    files = (file for file in sorted(_FOLDER.iterdir()) if file.suffix in _MEDIA_TYPES)
+    return [_file_route(file, "/" if file.name == home else f"/{file.name}") for file in files]
+
+
+def _file_route(file: Path, path: str) -> Route:
+    content, media_type = file.read_bytes(), _MEDIA_TYPES[file.suffix]
+    return Route(path, lambda request: Response(content, media_type=media_type), methods=["GET"])
+
+
+def get_route(name: str, answer: Answer) -> Route:
+    """Answer a question: its words are in the address."""
+
+    async def endpoint(request: Request) -> Response:
+        return await _answered(answer, dict(request.query_params))
+
+    return Route(f"/api/{name}", endpoint, methods=["GET"])
+
+
+def image_route(name: str, answer: Answer) -> Route:
+    """Answer with an image, as (bytes, media type)."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            content, media_type = await run_in_threadpool(answer, dict(request.query_params))
+        except (ReviewError, ValueError, KeyError, OSError, IndexError) as error:
+            return _refused(404, str(error))
+        return Response(content, media_type=media_type)
+
+    return Route(f"/api/{name}", endpoint, methods=["GET"])
+
+
+def post_route(name: str, answer: Answer) -> Route:
+    """Take a statement: its words are a JSON object, not a long one."""
+
+    async def endpoint(request: Request) -> Response:
+        if request.headers.get("content-type", "").split(";")[0] != "application/json":
+            return _refused(415, "a decision is sent as JSON")
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _MAX_REQUEST_BYTES:
+                return _refused(413, "a decision is never that long")
+        try:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict):
+            return _refused(400, "a decision is a JSON object")
+        return await _answered(answer, said)
+
+    return Route(f"/api/{name}", endpoint, methods=["POST"])
+
+
+async def _answered(answer: Answer, said: dict[str, Any]) -> Response:
+    try:
+        return JSONResponse(await run_in_threadpool(answer, said))
+    except ConflictError as error:
+        return _refused(409, str(error))
+    except FullError as error:
+        return _refused(507, str(error))
+    except ReviewError as error:
+        return _refused(422, str(error))
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        return _refused(400, f"this request makes no sense ({error})")
+
+
+def _refused(status: int, sentence: str) -> Response:
+    return JSONResponse({"trouble": sentence}, status_code=status)
+
 
 _MAX_NAME_LENGTH = 60
 
@@ -103,7 +191,7 @@ class Answers:
 
     def values(self, said: dict[str, Any]) -> Any:
         """List the values of a column."""
-        return {"values": search.values(self.review.audit, self._column(said) or "")}
+        return {"values": values(self.review.audit, self._column(said) or "")}
 
     def progress(self, said: dict[str, Any]) -> Any:
         """Say how far the review is."""
@@ -170,7 +258,7 @@ class Answers:
 
     def _column(self, said: dict[str, Any]) -> str | None:
         """Read a column by its place: its name may hold what no address can."""
-        names, place = search.columns(self.review.audit), said.get("column")
+        names, place = columns(self.review.audit), said.get("column")
         if place in (None, ""):
             return None
         if not 0 <= int(str(place)) < len(names):

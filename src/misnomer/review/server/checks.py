@@ -8,8 +8,8 @@ from starlette.applications import Starlette
 
 from misnomer.audit.checked import summary
 from misnomer.review.ledger import ReviewError
-from misnomer.review.server.guard import Guard
-from misnomer.review.server.routes import get_route, page_routes, post_route
+from misnomer.review.server.app import get_route, page_routes, post_route
+from misnomer.review.server.serve import Guard
 
 _MAX_CELL_LENGTH = 4000
 _MAX_CLASS_LENGTH = 200

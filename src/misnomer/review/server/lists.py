@@ -7,17 +7,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from misnomer.reports.wording import chance, shown
+from misnomer.reports.wording import chance, row_name, shown
 from misnomer.review.decisions import PERSON, Decision, agreements
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
 from misnomer.review.refit.large import sentence
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.search import columns
-from misnomer.review.server.row import describe_decision, named
+from misnomer.review.rows.large import LargeRows, columns, find_id
+from misnomer.review.server.row import describe_decision
 
 if TYPE_CHECKING:
     from misnomer.review.session import Review
@@ -27,7 +24,7 @@ _MAX_ROWS, _MAX_PAIRS, _MAX_POINTS = 200, 20, 300
 
 def about(review: Review, name: str, notice: str | None = None) -> dict[str, Any]:
     """Describe the audit: its classes, its size, its verdict."""
-    audit, key = review.audit, id_column(review.audit)
+    audit, key = review.audit, review.audit.shape.id
     return {
         "name": name,
         "notice": notice,
@@ -48,32 +45,22 @@ def about(review: Review, name: str, notice: str | None = None) -> dict[str, Any
     }
 
 
-def id_column(audit: Any) -> str | None:
-    """Name the column that names the rows."""
-    name: str | None = audit.id if isinstance(audit, LargeRows) else audit.shape.id
-    return name
-
-
 def _jump_help(audit: Any, key: str | None) -> str:
     """Say by what a row can be found."""
-    if _has_lines(audit):
+    if audit.shape.noun == "line":
         lines = audit.shape.lines
         return f"a line of the file, from {lines[0]:,} to {lines[-1]:,}"
     position = f"a position from 0 to {len(audit.given) - 1:,}"
     return position if key is None else f"a value of {shown(key)}, or {position}"
 
 
-def _has_lines(audit: Any) -> bool:
-    return not isinstance(audit, LargeRows) and audit.shape.noun == "line"
-
-
 def find(review: Review, text: str) -> int:
     """Find a row by the value of its id column, else by its line in the file, or its position."""
     audit, text = review.audit, text.strip()
-    at = audit.find(text) if isinstance(audit, LargeRows) else _find_id(audit, text)
+    at = find_id(audit, text)
     if at is not None:
         return at
-    if text.isdecimal() and _has_lines(audit):
+    if text.isdecimal() and audit.shape.noun == "line":
         rows = np.flatnonzero(audit.shape.lines == int(text))
         if not len(rows):
             raise ReviewError(f"no row begins on line {shown(text)}")
@@ -81,13 +68,6 @@ def find(review: Review, text: str) -> int:
     if text.isdecimal() and int(text) < len(audit.given):
         return int(text)
     raise ReviewError(f"there is no row {shown(text)!r}")
-
-
-def _find_id(audit: Any, text: str) -> int | None:
-    if audit.shape.id not in audit.data.column_names:
-        return None
-    at = int(pc.index(audit.data.column(audit.shape.id).cast(pa.string()), text).as_py())
-    return at if at >= 0 else None
 
 
 def queue_page(
@@ -102,7 +82,7 @@ def queue_page(
         "rows": [
             {
                 "row": at,
-                "name": named(review, at),
+                "name": row_name(review.audit, at),
                 "given": shown(judged.given_label(at), 30),
                 "suggested": shown(judged.classes[judged.suggested[at]], 30),
                 "chance": chance(float(review.ranking.wrong[at])),
@@ -124,7 +104,7 @@ def decisions_page(review: Review, offset: int, limit: int) -> dict[str, Any]:
         "rows": [
             {
                 **(describe_decision(one) or {}),
-                "name": named(review, one.row),
+                "name": row_name(review.audit, one.row),
                 "given": shown(one.given, 30),
                 "note": notes[one.row].text if one.row in notes else None,
                 "disputed": _is_disputed(opinions[one.row].values()),
@@ -132,7 +112,7 @@ def decisions_page(review: Review, offset: int, limit: int) -> dict[str, Any]:
             for one in standing[start : start + min(max(limit, 1), _MAX_ROWS)]
         ],
         "notes": [
-            {"row": note.row, "name": named(review, note.row), "note": note.text}
+            {"row": note.row, "name": row_name(review.audit, note.row), "note": note.text}
             for note in open_notes[:_MAX_ROWS]
         ],
         "agreements": [

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from misnomer.audit.result import places
 from misnomer.reports.json import finite
-from misnomer.reports.wording import chance, percent, row_name, shown
+from misnomer.reports.wording import chance, percent, row_name, row_title, shown
 from misnomer.review.decisions import PERSON, Decision
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.search import columns
+from misnomer.review.rows.large import LargeRows, columns, input_row
 
 if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources
@@ -57,8 +56,8 @@ def describe_row(
     opinions = review.decisions.opinions().get(at, {})
     content = {
         "row": at,
-        "name": named(review, at),
-        "title": titled(review, at),
+        "name": row_name(review.audit, at),
+        "title": row_title(review.audit, at),
         "labeled": given >= 0,
         "given": None if given < 0 else shown(judged.given_label(at)),
         "home": int(places(judged.labels, judged.classes)[given]) if given >= 0 else -1,
@@ -94,21 +93,9 @@ def describe_decision(one: Decision | None) -> dict[str, Any] | None:
     }
 
 
-def named(review: Review, at: int) -> str:
-    """Name a row; by its place where reading its id would mean to read many rows."""
-    return str(at) if isinstance(review.audit, LargeRows) else row_name(review.judged, at)
-
-
-def titled(review: Review, at: int) -> str:
-    """Name a row with its noun: a line of the file, or a row."""
-    noun = "row" if isinstance(review.audit, LargeRows) else review.audit.shape.noun
-    return f"{noun} {named(review, at)}"
-
-
 def cell_texts(review: Review, at: int) -> list[tuple[str, str | None]]:
     """Read every column of a row as text; None where the cell is empty."""
-    audit = review.audit
-    data = audit.row(at) if isinstance(audit, LargeRows) else audit.data.slice(at, 1)
+    data = input_row(review.audit, at)
     values = ((name, data.column(i)[0].as_py()) for i, name in enumerate(data.column_names))
     return [(name, None if value is None else str(value)) for name, value in values]
 
@@ -180,11 +167,7 @@ def link_of(text: str) -> str | None:
 def chances(review: Review, at: int) -> list[list[Any]]:
     """List the likeliest classes of a row, as (place, probability, in words)."""
     judged = review.judged
-    if isinstance(judged, LargeRows):
-        batch = judged.batch(judged.row(at), [judged.given[at]])
-        share = judged.posterior(judged.classifier.model_, batch)[0]
-    else:
-        share = judged.posterior[at]
+    share = judged.shares(at) if isinstance(judged, LargeRows) else judged.posterior[at]
     order = np.argsort(-share, kind="stable")[:_MAX_CLASSES]
     return [[int(k), float(share[k]), chance(float(share[k]))] for k in order]
 

@@ -17,11 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.decide import FEW, decide
-from misnomer.rows.columns.encode import check_whole
-from misnomer.rows.columns.plain import plain, temporal
-from misnomer.rows.columns.summary import Summary, sum_of, summarize
-from misnomer.rows.columns.text import looks_like_text, words_of
+from misnomer.rows.columns.decide import FEW, Summary, decide, sum_of, summarize
+from misnomer.rows.columns.encode import check_whole, looks_like_text, words_of
+from misnomer.rows.columns.notation import plain, temporal
 from misnomer.rows.parts import Part
 from misnomer.table import Column
 

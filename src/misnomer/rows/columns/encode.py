@@ -1,20 +1,154 @@
-"""One Arrow column -> its compact form, in the terms of a column that was learned before."""
+"""A column -> codes, reals, words or an embedding, as its description says.
+
+Texts are lowercased and split into runs of two or more letters, digits or underscores, of any
+script (``CountVectorizer``'s pattern). A word counts once per document, and must occur in two
+documents to enter the vocabulary.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy import sparse
 
 from misnomer.families.categorical import code_type
-from misnomer.rows.columns.notation import find_notation, read_notation
-from misnomer.rows.columns.plain import plain
+from misnomer.rows.columns.notation import find_notation, plain, read_notation, unchunked
 from misnomer.table import Column
 
+_WORDS = 3.0  # words per cell, in the mean, that make a column of strings a text
+_OWN = 0.5  # share of cells with a value of their own
+
+
+def spaces(values: pa.Array) -> int:
+    """Count the runs of white space between words, over all cells.
+
+    Examples
+    --------
+    >>> spaces(pa.array(["see you at noon", "red", None]))
+    3
+    """
+    return int(pc.sum(pc.count_substring_regex(values, r"\s+")).as_py() or 0)
+
+
+def looks_like_text(seen: int, distinct: int, gaps: int) -> bool:
+    """Tell texts from categories: mostly different, and several words long.
+
+    Examples
+    --------
+    >>> looks_like_text(seen=2, distinct=2, gaps=6), looks_like_text(seen=2, distinct=2, gaps=0)
+    (True, False)
+    """
+    return distinct >= _OWN * seen and gaps + seen >= _WORDS * seen
+
+
+def words_of(values: pa.Array) -> Counter[str]:
+    """Count in how many texts each word occurs.
+
+    Examples
+    --------
+    >>> sorted(words_of(pa.array(["so it goes, so", "it is"])).items())
+    [('goes', 1), ('is', 1), ('it', 2), ('so', 1)]
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    analyze = CountVectorizer().build_analyzer()
+    often: Counter[str] = Counter()
+    for text in values.to_pylist():
+        if text is not None:
+            often.update(sorted(set(analyze(text))))
+    return often
+
+
+def vocabulary(often: Counter[str]) -> tuple[str, ...]:
+    """Keep the words that occur in two documents or more, sorted."""
+    return tuple(sorted(word for word, count in often.items() if count > 1))
+
+
+def words(documents: Sequence[str | None], known: tuple[str, ...]) -> sparse.csr_array:
+    """Mark which known words each document holds, (n, V); unknown words are ignored.
+
+    Examples
+    --------
+    >>> words(["so it goes, so", None], ("goes", "so")).toarray().tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if not known:
+        return sparse.csr_array((len(documents), 0), dtype=np.float64)
+    vectorizer: Any = CountVectorizer(vocabulary=list(known), binary=True, dtype=np.float64)
+    return sparse.csr_array(vectorizer.transform([document or "" for document in documents]))
+
+
+MIN_DIRECTION = 8  # numbers in a cell from which on the direction alone is kept
+
 Array = NDArray[np.float64]
+
+
+def is_embedding(kind: pa.DataType) -> bool:
+    """Tell lists of numbers from everything else.
+
+    Examples
+    --------
+    >>> is_embedding(pa.list_(pa.float32())), is_embedding(pa.list_(pa.string()))
+    (True, False)
+    """
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if not any(test(kind) for test in lists):
+        return False
+    inner = kind.value_type
+    return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner))
+
+
+def dimensions(name: str, values: Any) -> dict[str, pa.Array]:
+    """Split an embedding into its dimensions, named ``name[0]``, ``name[1]``, ...
+
+    A missing cell is missing in every dimension.
+
+    Examples
+    --------
+    >>> {k: v.to_pylist() for k, v in dimensions("e", pa.array([[1.0, 2.0], None])).items()}
+    {'e[0]': [1.0, None], 'e[1]': [2.0, None]}
+    """
+    matrix = _matrix(name, unchunked(values))
+    if matrix.shape[1] >= MIN_DIRECTION:
+        length = np.linalg.norm(matrix, axis=1, keepdims=True)
+        matrix = matrix / np.where(length > 0, length, 1.0)
+    return {
+        f"{name}[{j}]": pa.array(np.ascontiguousarray(matrix[:, j]), from_pandas=True)
+        for j in range(matrix.shape[1])
+    }
+
+
+def _matrix(name: str, values: pa.Array) -> Array:
+    """Lay the lists out, (n, d); a missing list is a row of NaN."""
+    seen = np.flatnonzero(np.asarray(pc.is_valid(values)))
+    there = values.take(pa.array(seen))
+    sizes = np.asarray(pc.list_value_length(there))
+    if not len(sizes):
+        return np.zeros((len(values), 0))
+    odd = np.flatnonzero(sizes != sizes[0])
+    if len(odd):
+        raise ValueError(
+            f"column {name!r} holds lists of different lengths: {sizes[0]} numbers in row "
+            f"{seen[0]}, {sizes[odd[0]]} in row {seen[odd[0]]}; an embedding has as many in each"
+        )
+    flat = pc.list_flatten(there).cast(pa.float64())
+    numbers = np.asarray(pc.fill_null(flat, float("nan")))
+    if np.isinf(numbers).any():
+        row = seen[int(np.isinf(numbers).argmax()) // int(sizes[0])]
+        raise ValueError(f"column {name!r} holds infinity in row {row}: replace it by a number")
+    matrix = np.full((len(values), int(sizes[0])), np.nan)
+    matrix[seen] = numbers.reshape(len(seen), -1)
+    return matrix
+
+
 LARGEST = 1e100  # a real number, so that sums of its cubes are numbers as well
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.plain import MISSING, unchunked
+from misnomer.rows.columns.notation import MISSING, unchunked
 from misnomer.rows.files.formats import Mapped
-from misnomer.rows.parts import Part
+from misnomer.rows.parts import Part, PartView
 from misnomer.rows.scan import Scan
 
 #: Words that are no class; "none" may well be one (of side effects, of symptoms).
@@ -92,18 +92,12 @@ def clean_column(
 
 
 @dataclass(frozen=True, eq=False)
-class CleanPart:
+class CleanPart(PartView):
     """A part whose labels are stripped on the way."""
 
-    part: Part
     label: str
     ignore_case: bool
     no_label: frozenset[str] = NO_LABEL
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.part.name
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None

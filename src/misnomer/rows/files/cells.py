@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.plain import MISSING, emptied
+from misnomer.rows.columns.notation import MISSING, emptied
 
 _MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all
@@ -52,21 +52,6 @@ _ALL = frozenset(_IMPLIED)
 class Guess:
     """What a column of text can still be; guesses of consecutive rows add.
 
-    Attributes
-    ----------
-    head : tuple of str or None
-        The first cells, trimmed.
-    possible : frozenset of str
-        The kinds that every cell so far can be read as.
-    numbers : int
-        Cells that are not missing under such a reading.
-    code : bool
-        Whether a whole number begins with a zero.
-    long : bool
-        Whether one has so many digits that a double would round it: it names something.
-    clean : bool
-        Whether no cell has white space around it.
-
     Examples
     --------
     >>> one, two = guess(pa.array(["1", "NA"])), guess(pa.array(["2.5"]))
@@ -74,12 +59,13 @@ class Guess:
     ('int', 'float', 'float')
     """
 
-    head: tuple[str | None, ...] = ()
-    possible: frozenset[str] = _ALL
-    numbers: int = 0
-    code: bool = False
+    head: tuple[str | None, ...] = ()  # the first cells, trimmed
+    possible: frozenset[str] = _ALL  # the kinds that every cell so far can be read as
+    numbers: int = 0  # cells that are not missing under such a reading
+    code: bool = False  # whether a whole number begins with a zero
+    # whether one has so many digits that a double would round it: it names something
     long: bool = False
-    clean: bool = True
+    clean: bool = True  # whether no cell has white space around it
 
     def __add__(self, other: Guess) -> Guess:
         return Guess(

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from misnomer.rows.columns.plain import MISSING
+from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.files.cells import (
     TYPES,
     Guess,
@@ -43,21 +43,11 @@ class NotUTF8Error(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Delimited:
-    """A file of separated cells that can be opened again and again, as UTF-8.
+    """A file of separated cells that can be opened again and again, as UTF-8."""
 
-    Attributes
-    ----------
-    opened : callable
-        Opens it anew.
-    name : str
-        For messages.
-    dialect : Dialect
-        Complete: the separator and the lines before the header are known.
-    """
-
-    opened: Open
-    name: str
-    dialect: Dialect
+    opened: Open  # opens it anew
+    name: str  # for messages
+    dialect: Dialect  # complete: the separator and the lines before the header are known
 
     @property
     def separator(self) -> str:

@@ -23,33 +23,16 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Dialect:
-    """What is known of a file beside its bytes.
+    """What is known of a file beside its bytes."""
 
-    Attributes
-    ----------
-    encoding : str or None
-        Of its text; None is UTF-8, UTF-16 where it says so, else Windows-1252.
-    separator : str or None
-        Between cells; None follows the header.
-    header : bool
-        Whether the first line holds the names of the columns.
-    missing : tuple of str
-        Words that mean an empty cell, in every column.
-    sheet : str or None
-        Of a workbook: its name or its number, from 1.
-    skip : int
-        Lines before the header.
-    old_mac : bool
-        Whether lines end in a carriage return alone.
-    """
-
+    # of its text; None is UTF-8, UTF-16 where it says so, else Windows-1252
     encoding: str | None = None
-    separator: str | None = None
-    header: bool = True
-    missing: tuple[str, ...] = ()
-    sheet: str | None = None
-    skip: int = 0
-    old_mac: bool = False
+    separator: str | None = None  # between cells; None follows the header
+    header: bool = True  # whether the first line holds the names of the columns
+    missing: tuple[str, ...] = ()  # words that mean an empty cell, in every column
+    sheet: str | None = None  # of a workbook: its name or its number, from 1
+    skip: int = 0  # lines before the header
+    old_mac: bool = False  # whether lines end in a carriage return alone
 
 
 def dialect_of(said: Mapping[str, Any] | Dialect | None) -> Dialect:
@@ -75,20 +58,6 @@ def dialect_of(said: Mapping[str, Any] | Dialect | None) -> Dialect:
         (missing,) if isinstance(missing, str) else tuple(missing),
         None if sheet is None else str(sheet),
     )
-
-
-def said_of(dialect: Dialect) -> dict[str, Any]:
-    """Write a dialect as a user would say it.
-
-    Examples
-    --------
-    >>> said_of(dialect_of({"sep": ";", "header": False}))
-    {'sep': ';', 'header': False}
-    """
-    said: dict[str, Any] = {"encoding": dialect.encoding, "sep": dialect.separator}
-    said |= {"header": None if dialect.header else False, "missing": list(dialect.missing) or None}
-    said["sheet"] = dialect.sheet
-    return {name: value for name, value in said.items() if value is not None}
 
 
 class DescribedPath(str):

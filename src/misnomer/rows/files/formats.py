@@ -58,33 +58,15 @@ Found = tuple[pa.Schema, tuple[Part, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Which files are to be read, and how.
+    """Which files are to be read, and how."""
 
-    Attributes
-    ----------
-    files : list of str
-        All of one kind.
-    base : str or None
-        The folder that they are in, where it was named.
-    rows : int
-        Rows of a batch, at most.
-    bad : list of str or None
-        Where what cannot be read is told, if it is left out.
-    mapped : callable
-        Who looks at the files: ``map``, or a cluster.
-    dialect : Dialect
-        What is known of text files.
-    keep : bool
-        Whether all rows will be in memory: what was parsed once is kept there.
-    """
-
-    files: list[str]
-    base: str | None = None
-    rows: int = ROWS
-    bad: list[str] | None = None
-    mapped: Mapped = map
-    dialect: Dialect = field(default_factory=Dialect)
-    keep: bool = False
+    files: list[str]  # all of one kind
+    base: str | None = None  # the folder that they are in, where it was named
+    rows: int = ROWS  # rows of a batch, at most
+    bad: list[str] | None = None  # where what cannot be read is told, if it is left out
+    mapped: Mapped = map  # who looks at the files: ``map``, or a cluster
+    dialect: Dialect = field(default_factory=Dialect)  # what is known of text files
+    keep: bool = False  # whether all rows will be in memory: what was parsed once is kept there
 
     def parts(self, kind: str) -> Found:
         """Find the parts of the files, and the types of their columns."""

@@ -34,20 +34,12 @@ _TINY = 1e-10  # what was never said is nearly impossible, not quite: no row may
 
 @dataclass(frozen=True, eq=False)
 class Characters:
-    """What kind each annotator is.
+    """What kind each annotator is."""
 
-    Attributes
-    ----------
-    shares : (A, 3) array
-        How often the annotator knows, slips as the crowd slips, or guesses by habit.
-    habit : (A, L) array
-        What the annotator says when guessing.
-    pattern : (L, K) array
-        Which label the crowd gives to a class when it is wrong; the diagonal is zero.
-    """
-
+    # (A, 3): how often the annotator knows, slips as the crowd slips, or guesses by habit
     shares: Array
-    habit: Array
+    habit: Array  # (A, L): what the annotator says when guessing
+    # (L, K): which label the crowd gives to a class when it is wrong; the diagonal is zero
     pattern: Array
 
     def centers(self) -> Array:

@@ -17,18 +17,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Word:
-    """The columns' word.
+    """The columns' word."""
 
-    Attributes
-    ----------
-    scores : (n, K) array
-        ``log P(true class | columns) / P(true class)`` of every row, learned without the row.
-    model : Model
-        Classifies rows by their columns; its channel says nothing.
-    """
-
+    # (n, K): ``log P(true class | columns) / P(true class)`` of every row, learned without the row
     scores: Array
-    model: Model
+    model: Model  # classifies rows by their columns; its channel says nothing
 
 
 class Columns(Protocol):

@@ -36,25 +36,14 @@ _LEAST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Means over the draws.
+    """Means over the draws."""
 
-    Attributes
-    ----------
-    share : (n, K) array
-        P(true class) of every row.
-    prior : (K,) array
-        P(true class).
-    channels, centers : (A, L, K) arrays
-        P(label | true class) of each annotator, and of its character.
-    strength : float
-        Virtual answers per class that held the annotators to their characters.
-    """
-
-    share: Array
-    prior: Array
+    share: Array  # (n, K): P(true class) of every row
+    prior: Array  # (K,): P(true class)
+    # (A, L, K): P(label | true class) of each annotator, and of its character
     channels: Array
     centers: Array
-    strength: float
+    strength: float  # virtual answers per class that held the annotators to their characters
 
 
 @dataclass(frozen=True, eq=False)

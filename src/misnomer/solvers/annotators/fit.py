@@ -49,46 +49,26 @@ _GATE = 2.0  # standard errors that the columns must gain in predicting the answ
 
 @dataclass(frozen=True)
 class SourcesTask:
-    """Answers to learn from, with or without columns.
+    """Answers to learn from, with or without columns."""
 
-    Attributes
-    ----------
-    answers : Answers
-        Who said what.
-    schema, batch : optional
-        The columns and the rows, where they are at hand; None without any.
-    truth : (n,) array of int, optional
-        The true class of the rows where it is known, -1 elsewhere.
-    shape : {"free", "one"}
-        A cell per label and class for each annotator, or one rate of being right.
-    strength : float or None
-        Virtual answers per true class that hold an annotator to its character; 0 for none, None
-        for as many as the answers make likely.
-    smoothing : Smoothing
-        Virtual examples of the columns.
-    max_iter, tol, seed
-        When to stop (mean change of a row's posterior), and the seed of folds and draws.
-    weight : (n,) array, optional
-        How much each row counts.
-    knowledge : Channel, optional
-        What is known beforehand of everybody's errors.
-    columns : Columns, optional
-        Whoever learns from the columns.
-    """
-
-    answers: Answers
+    answers: Answers  # who said what
+    # the columns and the rows, where they are at hand; None without any
     schema: Schema | None = None
     batch: Batch | None = None
+    # (n,): the true class of the rows where it is known, -1 elsewhere
     truth: NDArray[np.int32] | None = None
-    shape: str = "free"
+    shape: str = "free"  # a cell per label and class for each annotator, or "one" rate
+    # virtual answers per true class that hold an annotator to its character; 0 for none, None for
+    # as many as the answers make likely
     strength: float | None = None
-    smoothing: Smoothing = field(default_factory=automatic)
+    smoothing: Smoothing = field(default_factory=automatic)  # virtual examples of the columns
+    # when to stop (mean change of a row's posterior), and the seed of folds and draws
     max_iter: int = 300
     tol: float = 1e-5
     seed: int = 0
-    weight: Array | None = None
-    knowledge: channel.Channel | None = None
-    columns: Columns | None = None
+    weight: Array | None = None  # (n,): how much each row counts
+    knowledge: channel.Channel | None = None  # what is known beforehand of everybody's errors
+    columns: Columns | None = None  # whoever learns from the columns
 
     @property
     def held(self) -> float:
@@ -102,47 +82,23 @@ class SourcesTask:
 
 @dataclass(frozen=True, eq=False)
 class SourcesFit:
-    """Where the search ended.
+    """Where the search ended."""
 
-    Attributes
-    ----------
-    share : (n, K) array
-        P(true class | columns, answers) of every row.
-    total : (n, K) array
-        The log joint behind it.
-    prior : (K,) array
-        P(true class).
-    channels : (A, L, K) array
-        P(label | true class) of each annotator.
-    trust : float
-        1 where the columns have a say in the consensus, 0 where not.
-    model : Model or None
-        Classifies new rows by their columns, whether or not the consensus uses them.
-    loglik : float
-        Sum over rows of log P(columns, answers), columns up to a constant.
-    passes, converged
-        How long it took, and whether it ended by itself.
-    scores : (n, K) array or None
-        The columns' evidence as it entered the log joint.
-    centers : (A, L, K) array or None
-        The annotators' characters, spelled out as channels.
-    strength : float
-        The virtual answers per class that held everybody to them.
-    """
-
-    share: Array
-    total: Array
-    prior: Array
-    channels: Array
-    loglik: float
+    share: Array  # (n, K): P(true class | columns, answers) of every row
+    total: Array  # (n, K): the log joint behind it
+    prior: Array  # (K,): P(true class)
+    channels: Array  # (A, L, K): P(label | true class) of each annotator
+    loglik: float  # sum over rows of log P(columns, answers), columns up to a constant
+    # how long it took, and whether it ended by itself
     passes: int
     converged: bool
-    trust: float = 0.0
+    trust: float = 0.0  # 1 where the columns have a say in the consensus, 0 where not
+    # classifies new rows by their columns, whether or not the consensus uses them
     model: Model | None = None
     characters: Characters | None = None
-    scores: Array | None = None
-    centers: Array | None = None
-    strength: float = 0.0
+    scores: Array | None = None  # (n, K): the columns' evidence as it entered the log joint
+    centers: Array | None = None  # (A, L, K): the annotators' characters, spelled out as channels
+    strength: float = 0.0  # the virtual answers per class that held everybody to them
 
 
 def learn_sources(task: SourcesTask) -> SourcesFit:

@@ -36,23 +36,13 @@ class Features:
     """The map from statistics t(x) to features phi(x), for weights and for gradients.
 
     There are as many features as statistics; those that would repeat another stay zero.
-
-    Attributes
-    ----------
-    change : (S, S) sparse array
-        ``C``, one row per feature.
-    share : (S,) array
-        What is taken off each indicator of an observed categorical column; 0 elsewhere.
-    owner : (S, d) sparse array
-        Which categorical column each indicator belongs to.
-    shift : (S,) array
-        What is taken off the counts, which are always observed; 0 elsewhere.
     """
 
-    change: sparse.csr_array
+    change: sparse.csr_array  # (S, S): ``C``, one row per feature
+    # (S,): what is taken off each indicator of an observed categorical column; 0 elsewhere
     share: Array
-    owner: sparse.csr_array
-    shift: Array
+    owner: sparse.csr_array  # (S, d): which categorical column each indicator belongs to
+    shift: Array  # (S,): what is taken off the counts, which are always observed; 0 elsewhere
 
     def fold(self, coefficients: Array, intercept: Array) -> tuple[Array, Array]:
         """Turn weights of phi into weights of t: ``phi . V + b = t . W + a`` for every row.

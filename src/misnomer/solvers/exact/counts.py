@@ -16,23 +16,13 @@ MIN_DIRICHLET = 1e-9  # tested down to here; all digits are kept
 
 @dataclass(frozen=True)
 class LabeledCounts:
-    """How often each symbol was seen under each given label, and what is believed of the labels.
+    """How often each symbol was seen under each given label, and what is believed of the labels."""
 
-    Attributes
-    ----------
-    counts : (2, m) array
-        Rows of each given class (first axis) showing each symbol.
-    alpha : pair of float
-        P(true class is the other one | given class), for given class 0 and 1.
-    dirichlet : (m,) array
-        Dirichlet parameter of each symbol.
-    total : float
-        Sum of the parameters over *all* symbols, those without a column in ``counts`` too.
-    """
-
-    counts: Counts
+    counts: Counts  # (2, m): rows of each given class (first axis) showing each symbol
+    # P(true class is the other one | given class), for given class 0 and 1
     alpha: tuple[float, float]
-    dirichlet: Array
+    dirichlet: Array  # (m,): dirichlet parameter of each symbol
+    # sum of the parameters over *all* symbols, those without a column in ``counts`` too
     total: float
 
     @property

@@ -24,21 +24,12 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """The multisets of (a, b) pairs adding up to one (n0, n1).
+    """The multisets of (a, b) pairs adding up to one (n0, n1)."""
 
-    Attributes
-    ----------
-    weights : (P, n0 + n1 + 1) array
-        The convolution of the symbols' weights, at moved = -n0 .. n1.
-    parts : (P,) array
-        Number of pairs other than (0, 0).
-    log_repeats : (P,) array
-        Log of the product of the factorials of the multiplicities.
-    """
-
+    # (P, n0 + n1 + 1): the convolution of the symbols' weights, at moved = -n0 .. n1.
     weights: Array
-    parts: NDArray[np.int64]
-    log_repeats: Array
+    parts: NDArray[np.int64]  # (P,): number of pairs other than (0, 0)
+    log_repeats: Array  # (P,): log of the product of the factorials of the multiplicities
 
 
 def count_partitions(sizes: Pair, most_parts: int) -> NDArray[np.int64]:

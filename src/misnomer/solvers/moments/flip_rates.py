@@ -76,17 +76,10 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm(Fit):
-    """A fit in closed form, the mixtures behind it, and how sure they are.
+    """A fit in closed form, the mixtures behind it, and how sure they are."""
 
-    Attributes
-    ----------
-    mixture : Mixture
-        alpha and beta.
-    standard_errors : mapping or None
-        Of "alpha", "beta", "prior" and "flip_rates", where they are known.
-    """
-
-    mixture: Mixture = field(kw_only=True)
+    mixture: Mixture = field(kw_only=True)  # alpha and beta
+    # of "alpha", "beta", "prior" and "flip_rates", where they are known
     standard_errors: Mapping[str, Any] | None = field(default=None, kw_only=True)
 
 

@@ -25,20 +25,11 @@ CHUNK_ROWS = 1 << 13  # rows whose features are spelled out at a time
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """The linear map from statistics to features.
+    """The linear map from statistics to features."""
 
-    Attributes
-    ----------
-    of : (S, f) sparse array
-        ``feature(x) = t(x) @ of``.
-    owner : (f,) array
-        The column that each feature belongs to.
-    words : (d,) array of bool
-        The columns that stand for the words of a text: they pair with themselves.
-    """
-
-    of: sparse.csr_array
-    owner: NDArray[np.intp]
+    of: sparse.csr_array  # (S, f): ``feature(x) = t(x) @ of``
+    owner: NDArray[np.intp]  # (f,): the column that each feature belongs to
+    # (d,): the columns that stand for the words of a text: they pair with themselves
     words: NDArray[np.bool_]
 
     @property
@@ -109,20 +100,11 @@ class PairSums:
 
     With ``s_j(x) = u_j . feature_j(x)``, ``sum_{i != j} s_i s_j = (sum_j s_j)^2 - sum_j s_j^2``.
     No table of pairs is ever made. Two different positions of a text are a pair as well.
-
-    Attributes
-    ----------
-    mass : (R,) array
-        Weight of the rows of each side.
-    first : (R, d) array
-        Sum of s_j(x).
-    pairs : (R,) array
-        Sum of ``sum_{i != j} s_i(x) s_j(x)``.
     """
 
-    mass: Array
-    first: Array
-    pairs: Array
+    mass: Array  # (R,): weight of the rows of each side
+    first: Array  # (R, d): sum of s_j(x)
+    pairs: Array  # (R,): sum of ``sum_{i != j} s_i(x) s_j(x)``
 
     def __add__(self, other: PairSums) -> PairSums:
         return PairSums(self.mass + other.mass, self.first + other.first, self.pairs + other.pairs)

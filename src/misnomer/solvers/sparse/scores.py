@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.solvers.sparse.rows import Places, Tokens
-from misnomer.solvers.sparse.weights import Background, Sums, Weights
+from misnomer.solvers.sparse.rows import Background, Places, Sums, Tokens, Weights
 
 Array = NDArray[np.float64]
 
@@ -64,21 +63,12 @@ class Own:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The classes that may be a row's true one, the best first, and what speaks for each.
+    """The classes that may be a row's true one, the best first, and what speaks for each."""
 
-    Attributes
-    ----------
-    classes : (n, M) array of int32
-        The best M classes, the given label among them.
-    evidence : (n, M) array
-        Of each, in nats, up to a term that a row's classes share.
-    rest : (n, 3) array
-        Of the classes that are not kept: their share of all rows, and mean and variance of what
-        speaks for them, weighed by their shares.
-    """
-
-    classes: NDArray[np.int32]
-    evidence: Array
+    classes: NDArray[np.int32]  # (n, M): the best M classes, the given label among them
+    evidence: Array  # (n, M): of each, in nats, up to a term that a row's classes share
+    # (n, 3): of the classes that are not kept: their share of all rows, and mean and variance of
+    # what speaks for them, weighed by their shares
     rest: Array
 
     def others(self, scale: float) -> tuple[Array, Array, Array]:

@@ -19,12 +19,13 @@ from misnomer.smoothing import additive
 from misnomer.solvers.counts import from_counts
 from misnomer.solvers.em import climb
 from misnomer.solvers.task import Task
-from misnomer.solvers.variational.dirichlet import expected_channel, prior_counts
-from misnomer.solvers.variational.fit import (
+from misnomer.solvers.variational import (
     Belief,
     aligned_chance,
     average,
     averages,
+    expected_channel,
+    prior_counts,
     shares,
     variational,
 )

@@ -1,1 +1,0 @@
-"""Variational Bayes: a distribution over the parameters in place of one value."""
