@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ _LINES = b"misnomer.lines"  # in the description of a table: the first line, or 
 
 #: What pyarrow and the system say when a file cannot be read.
 FAULTS = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
+DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 class Part(Protocol):
@@ -80,6 +82,8 @@ def decoded_table(rows: pa.RecordBatch) -> pa.Table:
 
 def complaint(name: str, error: BaseException, what: str = "the file") -> str:
     """Say in one sentence that something cannot be read."""
+    if isinstance(error, DAMAGED_GZIP):
+        return f"{name}: the gzip file is damaged or cut short"
     why = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
     return f"{name}: {what} cannot be read ({why})"
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ import pyarrow as pa
 
 from misnomer.rows.files.paths import LONGEST, bounded_lines, open_text, read_whole
 from misnomer.rows.frames import as_table
-from misnomer.rows.parts import FAULTS, complaint, conform, validated
+from misnomer.rows.parts import DAMAGED_GZIP, FAULTS, complaint, conform, validated
 
 _BLOCK = 1 << 20  # bytes of text that are parsed at once
 _NULL_LINE = re.compile(rb"(?:^|[\r\n])\s*null")
@@ -234,8 +232,8 @@ def read_array(path: str) -> pa.Table:
         with open_text(path) as stream:
             data = read_whole(stream, path)
         rows = json.loads(data.decode("utf-8-sig"))
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ValueError(f"{path}: the gzip file is damaged or cut short") from None
+    except DAMAGED_GZIP as error:
+        raise ValueError(complaint(path, error)) from None
     except (ValueError, RecursionError) as error:
         why = str(error).splitlines()[0][:120]
         raise ValueError(f"{path}: this is JSON that cannot be read ({why})") from None
