@@ -27,7 +27,7 @@ from misnomer.rows.files.cells import (
 from misnomer.rows.files.dialect import Dialect, Utf8Lines, in_utf8, looked_at
 from misnomer.rows.files.paths import LONGEST, Open, bounded_lines, in_memory, open_native
 from misnomer.rows.frames import header_names
-from misnomer.rows.parts import DAMAGED_GZIP, FAULTS, complaint
+from misnomer.rows.parts import DAMAGED_GZIP, complaint, rest_left_out
 
 _HEAD = 1 << 16
 _WIDEST = 1 << 30  # bytes of a block: no row is longer
@@ -216,15 +216,11 @@ class TextPart(Delimited):
         """Yield the rows; lines with too many or too few cells can be left out."""
         left_out = _LeftOut() if bad is not None else None
         ours = is_ours(self.header)
-        try:
+        with rest_left_out(bad, self.name, self._fault):
             for batch in self._strings(list(columns), left_out):
                 cells = map(self._cell_values, columns, batch.columns)
                 cells = map(restored_cells, cells) if ours else cells
                 yield pa.record_batch(list(cells), names=list(columns))
-        except FAULTS as error:
-            if bad is None:
-                raise ValueError(self._fault(error)) from None
-            bad.append(complaint(self.name, error, "the rest of the file"))
         if left_out is not None and bad is not None:
             bad += left_out.sentences(self.name)
 
