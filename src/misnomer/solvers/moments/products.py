@@ -72,13 +72,22 @@ def _map(group: Group, mean: Array) -> sparse.csr_array:
     m = first / seen
     v = np.maximum(second / seen - m**2, 0.0)
     v = np.where(v > 1e-12 * second / seen, v, 1.0)  # a constant column, but for rounding
-    root = np.sqrt(2.0)
-    square = [(m**2 - v) / (v * root), -2 * m / (v * root), 1 / (v * root)]
-    line = [-m / np.sqrt(v), 1 / np.sqrt(v), np.zeros(d)]
-    blocks = [
-        [sparse.diags_array(a), sparse.diags_array(b)] for a, b in zip(line, square, strict=True)
-    ]
-    return sparse.csr_array(sparse.block_array(blocks))
+    return sparse.csr_array(diagonals(standardized(m, 1 / np.sqrt(v))).T)
+
+
+def standardized(mean: Array, rate: Array) -> list[list[Array]]:
+    """Write ``z`` and ``(z^2 - 1) / sqrt(2)`` in terms of ``[observed, u, u^2]``.
+
+    ``z = rate (u - mean)``, with the rate one over the standard deviation; 0 makes both 0.
+    """
+    at, half = mean * rate, np.sqrt(0.5)
+    line = [-at, rate, np.zeros_like(mean)]
+    return [line, [half * (at**2 - (rate > 0)), -2.0 * half * at * rate, half * rate**2]]
+
+
+def diagonals(cells: list[list[Array]]) -> sparse.sparray:
+    """Put diagonal matrices side by side and below each other."""
+    return sparse.block_array([[sparse.diags_array(cell) for cell in row] for row in cells])
 
 
 def contrast(basis: FeatureMap, plus: Array, minus: Array) -> Array:
