@@ -15,16 +15,14 @@ from misnomer.learners.learner import Scorer, centered
 from misnomer.learners.trees import Forest
 from misnomer.learners.yours import Absent
 from misnomer.model import Model
-from misnomer.stats import Stats
+from misnomer.solvers.conditional.network import NoSums
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
-_NEEDS_SUM = "a model with learners beyond naive Bayes has no {}"
-
 
 @dataclass(frozen=True, eq=False)
-class HeadModel(Model):
+class HeadModel(NoSums):
     """``log prior + bias + t(x) . weights + sum_j factor_j S_j(x) + log channel``.
 
     Attributes
@@ -34,6 +32,8 @@ class HeadModel(Model):
     strata : Strata or None
         Channels by stratum, where rows are judged so.
     """
+
+    refusal = "a model with learners beyond naive Bayes has no {}"
 
     others: tuple[tuple[float, Scorer], ...] = field(default=(), kw_only=True)
     strata: Strata | None = field(default=None, kw_only=True)
@@ -100,19 +100,3 @@ class HeadModel(Model):
                 )
             out.append(replace(one, label=label[i]))
         return out
-
-    def expect(self, batch: Batch) -> Stats:
-        """Refuse: there are no sums to learn from."""
-        raise ValueError(_NEEDS_SUM.format("sufficient sums"))
-
-    def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> Model:
-        """Refuse: there are no sums to learn from."""
-        raise ValueError(_NEEDS_SUM.format("sufficient sums"))
-
-    def log_prior(self, virtual: Array, classes: float = 0.0) -> float:
-        """Refuse: virtual examples have no density here."""
-        raise ValueError(_NEEDS_SUM.format("virtual examples"))
-
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Batch, NDArray[np.intp]]:
-        """Refuse: P(x) is not modeled."""
-        raise ValueError(_NEEDS_SUM.format("rows to draw"))

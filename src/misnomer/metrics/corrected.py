@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -275,7 +276,7 @@ def _same_length(name: str, n: int, other: str, m: int) -> None:
 
 def noise_corrected_accuracy(
     channel: ArrayLike | Channel, *, labels: Sequence[Any] | None = None
-) -> NoiseCorrectedAccuracy:
+) -> Callable[[Any, Any, Any], float]:
     """Build a scorer: accuracy on true labels, by equation (3) of Denis et al., for ``scoring=``.
 
     The channel must be known from elsewhere: one that was found on the same noisy rows makes the
@@ -307,20 +308,15 @@ def noise_corrected_accuracy(
     >>> bool(scores.mean() > cross_val_score(NBCCCN(), X, given, cv=3).mean() + 0.1)
     True
     """
-    return NoiseCorrectedAccuracy(channel, labels)
+    return partial(_score, channel=channel, labels=labels)
 
 
-@dataclass(frozen=True)
-class NoiseCorrectedAccuracy:
-    """A scorer: what `noise_corrected_accuracy` returns."""
-
-    channel: ArrayLike | Channel
-    labels: Sequence[Any] | None = None
-
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Score a fitted estimator on rows with given labels."""
-        named = list(estimator.classes_) if self.labels is None else self.labels
-        return corrected_accuracy(y, estimator.predict(X), self.channel, labels=named).value
+def _score(
+    estimator: Any, X: Any, y: Any, *, channel: ArrayLike | Channel, labels: Sequence[Any] | None
+) -> float:
+    """Score a fitted estimator on rows with given labels."""
+    named = list(estimator.classes_) if labels is None else labels
+    return corrected_accuracy(y, estimator.predict(X), channel, labels=named).value
 
 
 def mislabeling_impact(accuracy_noisy: float, accuracy_clean: float) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from misnomer.solvers.exact.counts import Array, Counts, alpha_pair, checked_counts, labeled_counts
+from misnomer.solvers.exact.counts import (
+    Array,
+    Counts,
+    LabeledCounts,
+    alpha_pair,
+    checked_counts,
+    labeled_counts,
+)
 from misnomer.solvers.exact.error import checked_prior, probability_of_error
 from misnomer.solvers.exact.evidence import log_evidence, predictive
 from misnomer.solvers.exact.quantization import best_quantization
@@ -168,16 +176,9 @@ class CombinedBayesTest(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 "Every column of X holds one symbol only (M = 1): give symbols that differ."
             )
+        count = partial(symbol_table, alpha=alpha, dirichlet=self.dirichlet)
         return [
-            symbol_table(
-                column,
-                given,
-                weights,
-                name=f"Column {j}",
-                alpha=alpha,
-                dirichlet=self.dirichlet,
-                n_symbols=sizes[j],
-            )
+            count(column, given, weights, name=f"Column {j}", n_symbols=sizes[j])
             for j, column in enumerate(X.T.tolist())
         ]
 
@@ -262,11 +263,10 @@ class SymbolTable:
         The symbols seen in training, in order.
     counts : (2, m) array
         Rows of each given class showing each symbol.
-    alpha : pair of float
-        P(true class is the other one | given class).
-    dirichlet : float or (m,) array
     n_symbols : int or None
         How many symbols there are; None stands for those seen.
+    believe : callable
+        Puts counts beside what is believed of labels and symbols.
     log_predictive : (2, m + 1) array
         Log P(symbol | class); the last column is a symbol not seen in training.
     """
@@ -274,9 +274,8 @@ class SymbolTable:
     name: str
     symbols: tuple[object, ...]
     counts: Counts
-    alpha: tuple[float, float]
-    dirichlet: ArrayLike
     n_symbols: int | None
+    believe: Callable[[Counts], LabeledCounts]
     log_predictive: Array
 
     def codes(self, values: Iterable[object]) -> NDArray[np.int64]:
@@ -302,12 +301,7 @@ class SymbolTable:
             codes = codes[codes < len(self.symbols)]
         test = np.bincount(codes, minlength=len(self.symbols))
         new = len(test) - len(self.symbols)
-        training = labeled_counts(
-            np.pad(self.counts, ((0, 0), (0, new))),
-            alpha=self.alpha,
-            dirichlet=self.dirichlet,
-            n_symbols=self.n_symbols,
-        )
+        training = self.believe(np.pad(self.counts, ((0, 0), (0, new))))
         return log_evidence(training, test, 1) - log_evidence(training, test, 0)
 
 
@@ -336,20 +330,13 @@ def symbol_table(
     codes = np.array([place[v] for v in column], dtype=np.int64)
     counts = np.zeros((2, len(symbols)), dtype=np.int64)
     np.add.at(counts.reshape(-1), given * len(symbols) + codes, weights)
-    seen = _log_predictive(counts, alpha, dirichlet, n_symbols)
-    unseen = np.zeros((2, 1))  # no evidence, where the number of symbols leaves no room
+    believe = partial(labeled_counts, alpha=alpha, dirichlet=dirichlet, n_symbols=n_symbols)
+    seen = predictive(believe(counts))
+    unseen = np.ones((2, 1))  # no evidence, where the number of symbols leaves no room
     if n_symbols is not None and n_symbols > len(symbols):
-        wider = np.pad(counts, ((0, 0), (0, 1)))
-        unseen = _log_predictive(wider, alpha, dirichlet, n_symbols)[:, -1:]
-    logs = np.concatenate([seen, unseen], axis=1)
-    return SymbolTable(name, symbols, counts, alpha, dirichlet, n_symbols, logs)
-
-
-def _log_predictive(
-    counts: Counts, alpha: tuple[float, float], dirichlet: ArrayLike, n_symbols: int | None
-) -> Array:
-    training = labeled_counts(counts, alpha=alpha, dirichlet=dirichlet, n_symbols=n_symbols)
-    return np.log(predictive(training))
+        unseen = predictive(believe(np.pad(counts, ((0, 0), (0, 1)))))[:, -1:]
+    logs = np.log(np.concatenate([seen, unseen], axis=1))
+    return SymbolTable(name, symbols, counts, n_symbols, believe, logs)
 
 
 def _sorted(symbols: set[object]) -> tuple[object, ...]:

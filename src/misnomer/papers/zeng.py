@@ -25,7 +25,7 @@ from misnomer.solvers.conditional.fit import Conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em_from_diagonal
 from misnomer.solvers.moments.components import dominant
-from misnomer.solvers.moments.products import FeatureMap, feature_map, feature_rows
+from misnomer.solvers.moments.products import feature_map, feature_rows
 from misnomer.solvers.task import Fit, Task
 
 
@@ -269,7 +269,8 @@ def filter_and_count(task: Task, vote: str) -> Fit:
     """Count the rows that at most a share of the judges would label otherwise."""
     whole = task.whole
     basis = feature_map(task.schema, whole.sums[0], whole.rows)
-    X = sparse.csr_array(sparse.vstack([_feature_matrix(basis, batch) for batch in task.batches]))
+    rows = [x.toarray() for batch in task.batches for _, x, _ in feature_rows(basis, batch)]
+    X = sparse.csr_array(sparse.vstack(list(map(sparse.csr_array, rows))))
     given = np.concatenate([batch.given for batch in task.batches])
     outvoted = against(X, given, task.channel.n_labels, judges(vote))
     kept = outvoted <= VOTE_SHARES[vote] if vote != "consensus" else outvoted < 1.0
@@ -301,9 +302,3 @@ def against(
         guess = cross_val_predict(voter, X[known], given[known], cv=split)
         out[known] += (guess != given[known]) / len(voters)
     return out.round(9)
-
-
-def _feature_matrix(basis: FeatureMap, batch: Any) -> sparse.csr_array:
-    return sparse.csr_array(
-        sparse.vstack([sparse.csr_array(x) for x, _ in feature_rows(basis, batch)])
-    )

@@ -203,23 +203,25 @@ def sparse_words(X: Any) -> Words:
     matrix = sparse.csr_array(checked_sparse(X) if sparse.issparse(X) else X)
     if matrix.dtype.kind not in "fiub":
         matrix = matrix.astype(np.float64)
-    if matrix.dtype.kind == "f" and (beyond(matrix.data) & np.isfinite(matrix.data)).any():
-        at = int(np.argmax(beyond(matrix.data)))
-        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
-        raise ValueError(too_large(f"x{matrix.indices[at]}", float(matrix.data[at]), row))
     if matrix.dtype.kind == "f" and not np.isfinite(matrix.data).all():
-        at = int(np.argmin(np.isfinite(matrix.data)))
-        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+        row, _, value = _cell(matrix, int(np.argmin(np.isfinite(matrix.data))))
         raise ValueError(
-            f"the sparse matrix holds {matrix.data[at]} (infinity or NaN) in row {row}: counts are "
-            "finite numbers"
+            f"the sparse matrix holds {value} (infinity or NaN) in row {row}: counts are finite "
+            "numbers"
         )
+    if matrix.dtype.kind == "f" and beyond(matrix.data).any():
+        row, column, value = _cell(matrix, int(np.argmax(beyond(matrix.data))))
+        raise ValueError(too_large(f"x{column}", value, row))
     if matrix.nnz and matrix.data.min() < 0:
-        at = int(np.argmin(matrix.data))
-        row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+        row, column, value = _cell(matrix, int(np.argmin(matrix.data)))
         raise ValueError(
-            f"Negative values in data: row {row}, column {matrix.indices[at]} holds "
-            f"{matrix.data[at]}, and a count cannot be negative; for a sparse matrix of real "
-            "numbers pass X.toarray()"
+            f"Negative values in data: row {row}, column {column} holds {value}, and a count "
+            "cannot be negative; for a sparse matrix of real numbers pass X.toarray()"
         )
     return Words(matrix)
+
+
+def _cell(matrix: sparse.csr_array, at: int) -> tuple[int, int, Any]:
+    """Tell the row, the column and the value of a cell that is kept at some place."""
+    row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+    return row, int(matrix.indices[at]), matrix.data[at]

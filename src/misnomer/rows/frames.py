@@ -7,7 +7,8 @@ Dataset, a record batch. What is taken is never changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,35 @@ def column_name(name: Any) -> str:
     ('4', 'blood sugar')
     """
     return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def named_once(names: Sequence[str], where: str = "") -> list[str]:
+    """Hand on the names of columns, unless two are the same.
+
+    Examples
+    --------
+    >>> named_once(["a", "b", "a"], "t.csv: ")
+    Traceback (most recent call last):
+    ...
+    ValueError: t.csv: column 'a' occurs twice: give each column its own name
+    """
+    twice = next((name for name, times in Counter(names).items() if times > 1), None)
+    if twice is not None:
+        raise ValueError(f"{where}column {twice!r} occurs twice: give each column its own name")
+    return list(names)
+
+
+def header_names(cells: Sequence[Any], where: str, *, header: bool) -> list[str]:
+    """Read the names of columns off a header, if that it is; a nameless one is called by its place.
+
+    Examples
+    --------
+    >>> header_names(["age ", None], "t.xlsx", header=True)
+    ['age', 'column 2']
+    """
+    texts = ["" if cell is None or not header else str(cell).strip() for cell in cells]
+    names = [text or f"column {place}" for place, text in enumerate(texts, start=1)]
+    return named_once(names, f"{where}: ")
 
 
 def _texts(values: Any) -> bool:
@@ -155,11 +185,7 @@ def _named_by_texts(X: Any) -> Any:
     """Rename the columns of a pandas frame that have numbers or tuples for names."""
     if not hasattr(X, "set_axis") or all(isinstance(name, str) for name in X.columns):
         return X
-    names = [column_name(name) for name in X.columns]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"column {twice!r} occurs twice: give each column its own name")
-    return X.set_axis(names, axis=1)
+    return X.set_axis(named_once([column_name(name) for name in X.columns]), axis=1)
 
 
 def is_frame(X: Any) -> bool:
@@ -195,10 +221,7 @@ def _from_frame(X: Any) -> tuple[list[str], list[Any]]:
     if isinstance(X, pa.Table):
         return list(map(str, X.column_names)), list(X.columns)
     frame = nw.from_native(X, eager_only=True)
-    names = [str(name) for name in frame.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"column {twice[0]!r} occurs twice: give each column its own name")
+    names = named_once([str(name) for name in frame.columns])
     return names, [_arrow_series(series) for series in frame.iter_columns()]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,6 +20,7 @@ _LINES = b"misnomer.lines"  # in the description of a table: the first line, or 
 
 #: What pyarrow and the system say when a file cannot be read.
 FAULTS = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
+DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 class Part(Protocol):
@@ -80,8 +83,23 @@ def decoded_table(rows: pa.RecordBatch) -> pa.Table:
 
 def complaint(name: str, error: BaseException, what: str = "the file") -> str:
     """Say in one sentence that something cannot be read."""
+    if isinstance(error, DAMAGED_GZIP):
+        return f"{name}: the gzip file is damaged or cut short"
     why = str(error).splitlines()[0][:160] if str(error) else type(error).__name__
     return f"{name}: {what} cannot be read ({why})"
+
+
+@contextmanager
+def rest_left_out(
+    bad: list[str] | None, name: str, fault: Callable[[BaseException], str] | None = None
+) -> Iterator[None]:
+    """Raise one sentence about what cannot be read, or tell ``bad`` that it is left out."""
+    try:
+        yield
+    except FAULTS as error:
+        if bad is None:
+            raise ValueError(complaint(name, error) if fault is None else fault(error)) from None
+        bad.append(complaint(name, error, "the rest of the file"))
 
 
 def _buffer(columns: int) -> int:
@@ -180,15 +198,10 @@ class ArrowPart:
         self, columns: Sequence[str], bad: list[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows; after a damaged batch nothing of the file can be trusted."""
-        try:
-            with opened(self.name) as source:
-                for whole in arrow_batches(source):
-                    for start in range(0, whole.num_rows, self.rows):
-                        yield conform(whole.slice(start, self.rows), self.schema, columns)
-        except FAULTS as error:
-            if bad is None:
-                raise ValueError(complaint(self.name, error)) from None
-            bad.append(complaint(self.name, error, "the rest of the file"))
+        with rest_left_out(bad, self.name), opened(self.name) as source:
+            for whole in arrow_batches(source):
+                for start in range(0, whole.num_rows, self.rows):
+                    yield conform(whole.slice(start, self.rows), self.schema, columns)
 
 
 def arrow_batches(source: Any) -> Iterator[pa.RecordBatch]:

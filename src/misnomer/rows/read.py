@@ -13,7 +13,8 @@ from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Reals, Words
 from misnomer.rows import arrays
-from misnomer.rows.columns import decide, encode
+from misnomer.rows.columns import encode
+from misnomer.rows.columns.discover import infer
 from misnomer.rows.columns.encode import dimensions, is_embedding, words
 from misnomer.rows.columns.notation import plain
 from misnomer.rows.frames import arrow_columns, as_table, is_frame
@@ -52,7 +53,7 @@ def read(
     asked = dict(zip(names, _kinds(families, names), strict=True))
     found = _with_dimensions(names, data)
     columns = [
-        decide.infer(name, values, _kind_of(name, parent, asked[parent]))
+        infer(name, values, _kind_of(name, parent, asked[parent]))
         for parent, part in found.items()
         for name, values in part.items()
     ]

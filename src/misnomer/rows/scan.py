@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar, cast
 
 import pyarrow as pa
 
@@ -17,7 +16,6 @@ from misnomer.rows.files.paths import files_of, size_of
 from misnomer.rows.parts import ROWS, Part, TablePart
 
 Item = TypeVar("Item")
-_END = object()
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,47 +101,19 @@ def _kinds(files: Sequence[str], bad: list[str] | None) -> dict[str, str]:
     return kinds
 
 
-def prefetch(items: Iterable[Item], depth: int = 1) -> Iterator[Item]:
-    """Read up to ``depth`` items ahead in a thread; yield the same items in the same order.
+def prefetch(items: Iterable[Item]) -> Iterator[Item]:
+    """Read one item ahead in a thread; yield the same items in the same order.
 
-    An error is raised where it would have been; whoever stops early stops the thread.
+    An error is raised where it would have been; whoever stops early waits for that one item.
 
     Examples
     --------
     >>> list(prefetch(range(5)))
     [0, 1, 2, 3, 4]
     """
-    ready: queue.Queue[Any] = queue.Queue(depth)
-    stopped = threading.Event()
-
-    def put(what: Any) -> bool:
-        while not stopped.is_set():
-            try:
-                ready.put(what, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def fetch() -> None:
-        try:
-            for item in items:
-                if not put((item, None)):
-                    return
-            put((_END, None))
-        except BaseException as error:
-            put((_END, error))
-
-    thread = threading.Thread(target=fetch, daemon=True, name="misnomer-prefetch")
-    thread.start()
-    try:
-        while True:
-            item, error = ready.get()
-            if error is not None:
-                raise error
-            if item is _END:
-                return
-            yield item
-    finally:
-        stopped.set()
-        thread.join()
+    waiting, end = iter(items), object()
+    with ThreadPoolExecutor(1, "misnomer-prefetch") as pool:
+        ahead = pool.submit(next, waiting, end)
+        while (item := ahead.result()) is not end:
+            ahead = pool.submit(next, waiting, end)
+            yield cast(Item, item)

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.families import Gaussian
-from misnomer.kernels.reference import statistic
 from misnomer.model import Model, weights_of
-from misnomer.solvers.moments.products import feature_map
+from misnomer.solvers.moments.products import feature_map, feature_rows
 from misnomer.solvers.task import Fit, Task
-from misnomer.table import Batch, Schema
+from misnomer.table import Schema
 
 Array = NDArray[np.float64]
 
@@ -48,11 +48,10 @@ def aspect(task: Task, trust: float = 0.8) -> Fit:
     """
     _check(task.schema, trust)
     basis = feature_map(task.schema, task.whole.sums[0], task.whole.rows)
-    cells = sparse.csr_array(sparse.vstack([_statistics(b) @ basis.of for b in task.batches]))
+    rows = [one for batch in task.batches for one in feature_rows(basis, batch)]
+    cells = sparse.csr_array(sparse.vstack([x for _, x, _ in rows]))
+    weight = np.concatenate([each for _, _, each in rows])
     given = np.concatenate([batch.given for batch in task.batches])
-    weight = np.concatenate(
-        [np.ones(len(b)) if b.weight is None else b.weight for b in task.batches]
-    )
     start = _start(given, task.channel, trust)
     shares = share_out(sparse.csr_array(cells * weight[:, None]), start, task.max_iter)
     return _counted(task, shares, given, weight)
@@ -100,8 +99,9 @@ def _start(given: NDArray[np.int32], channel: Channel, trust: float) -> Array:
 
 def _counted(task: Task, shares: Array, given: NDArray[np.int32], weight: Array) -> Fit:
     mass = shares * weight[:, None]
-    t = sparse.vstack([_statistics(batch) for batch in task.batches])
-    sums = np.asarray((t.T @ mass).T)
+    ends = np.cumsum([len(batch) for batch in task.batches])
+    pairs = zip(task.batches, np.split(mass, ends[:-1]), strict=True)
+    sums = np.sum([kernels.accumulate(batch.blocks, part) for batch, part in pairs], axis=0)
     seen = given < task.channel.n_labels
     joint = np.zeros((task.channel.n_labels, shares.shape[1]))
     np.add.at(joint, given[seen], mass[seen])
@@ -114,12 +114,6 @@ def _counted(task: Task, shares: Array, given: NDArray[np.int32], weight: Array)
     details = {"virtual": virtual}
     history = (objective,) * task.max_iter
     return AspectFit(model, objective, history, details=details, shares=shares)
-
-
-def _statistics(batch: Batch) -> sparse.csr_array:
-    return sparse.csr_array(
-        sparse.hstack([sparse.csr_array(statistic(block)) for block in batch.blocks])
-    )
 
 
 def _check(schema: Schema, trust: float) -> None:

@@ -5,6 +5,7 @@ Anderson acceleration looks ahead and cannot do harm: a step that overshoots is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +34,14 @@ def em(task: Task) -> Fit:
     candidates = starts(task)
     if len(candidates) > 1:
         candidates = _records(task, candidates)
-    return max((climb(task, *one) for one in candidates), key=lambda fit: fit.objective)
+    return best_of(climb(task, *one) for one in candidates)
+
+
+def best_of(runs: Iterable[Fit]) -> Fit:
+    """Keep the best end of several runs, and what each of them has reached."""
+    ends = list(runs)
+    best = max(ends, key=lambda fit: fit.objective)
+    return replace(best, objectives=np.array([fit.objective for fit in ends]))
 
 
 def _records(task: Task, candidates: list[Start]) -> list[Start]:
@@ -153,37 +161,39 @@ def _shaped(flat: Array, like: Stats) -> Stats:
 START_DIAGONALS = (0.6, 0.95, 0.7, 0.9)  # tried after the channel's own
 
 
-def starts(task: Task) -> list[tuple[Model, Array]]:
+def starts(task: Task) -> list[Start]:
     """List ``n_init`` starting models with their virtual examples.
 
     The first takes the labels through the channel as it stands; the next ones the same with
     another diagonal; all further ones random rows as the centers of the classes.
     """
-    candidates = []
+    candidates: list[Start] = []
     if task.channel.n_labels and task.by_label.rows > 0:
-        channels = [task.channel, *_variants(task.channel)][: task.n_init]
+        channels = [task.channel, *at_diagonals(task.channel, START_DIAGONALS)][: task.n_init]
         for channel in channels:
             candidates.append(from_counts(task.schema, task.by_label, channel, task.smoothing))
+    return with_random(task, candidates)
+
+
+def with_random(task: Task, candidates: list[Start]) -> list[Start]:
+    """Add random starts until there are ``n_init``."""
     rng = np.random.default_rng(task.seed)
-    while len(candidates) < task.n_init:
-        candidates.append(random_start(task, rng))
-    return candidates
+    more = range(len(candidates), task.n_init)
+    return [*candidates, *(random_start(task, rng) for _ in more)]
 
 
-def _variants(channel: Channel) -> list[Channel]:
-    """Move the free cells toward other diagonals."""
+def at_diagonals(channel: Channel, diagonals: Sequence[float]) -> list[Channel]:
+    """Move the free cells toward other diagonals; none where there is no way to."""
     L, K = channel.matrix.shape
-    if K != L or not channel.free.any():
+    if L != K or K < 2 or not channel.free.any():
         return []
-    out = []
-    for diagonal in START_DIAGONALS:
-        off = (1.0 - diagonal) / max(K - 1, 1)
-        mass = np.eye(K) * (diagonal - off) + off
-        out.append(replace(channel, counts=np.zeros((L, K))).refit(mass))
-    return [replace(one, counts=channel.counts) for one in out]
+    bare = replace(channel, counts=np.zeros((L, K)))
+    off = [(1.0 - diagonal) / (K - 1) for diagonal in diagonals]
+    moved = [bare.refit(np.eye(K) * (1.0 - K * share) + share) for share in off]
+    return [replace(one, counts=channel.counts) for one in moved]
 
 
-def random_start(task: Task, rng: np.random.Generator) -> tuple[Model, Array]:
+def random_start(task: Task, rng: np.random.Generator) -> Start:
     """Center each class on a random row, with the spread of the whole table."""
     K = task.channel.n_classes
     whole = task.whole
@@ -214,13 +224,8 @@ def em_from_moments(task: Task, estimator: str = "least-squares") -> Fit:
     start = moments(task, estimator)
     matrix = np.clip(start.model.channel.matrix, MIN_FLIP_RATE, 1 - MIN_FLIP_RATE)
     model = replace(start.model, channel=replace(start.model.channel, matrix=matrix))
-    fit = climb(task, model, start.details["virtual"])
-    return replace(
-        fit,
-        model=align_classes(fit.model),
-        objectives=np.array([fit.objective]),
-        projection=start.projection,
-    )
+    fit = best_of([climb(task, model, start.details["virtual"])])
+    return replace(fit, model=align_classes(fit.model), projection=start.projection)
 
 
 def em_from_random(task: Task) -> Fit:
@@ -233,9 +238,8 @@ def em_from_random(task: Task) -> Fit:
         rates = rng.uniform(MIN_FLIP_RATE, 0.5, size=task.channel.n_classes).tolist()
         channel = replace(task.channel, matrix=flips(rates).matrix)
         fits.append(climb(task, replace(model, channel=channel), virtual))
-    best = max(fits, key=lambda fit: fit.objective)
-    objectives = np.array([fit.objective for fit in fits])
-    return replace(best, model=align_classes(best.model), objectives=objectives)
+    best = best_of(fits)
+    return replace(best, model=align_classes(best.model))
 
 
 def em_from_diagonal(task: Task, diagonal: float = 0.8) -> Fit:
@@ -280,16 +284,10 @@ def mixture(task: Task, variance: float = 1.0, shares: bool = False) -> Fit:
         seed, virtual = random_start(task, rng)
         means = _first_means(task, rng)
         start = KnownVariance(
-            seed.prior,
-            task.channel,
-            seed.weights,
-            task.schema,
-            variance=variance,
-            shares=shares,
-        )
-        start = start.maximise(Stats(np.eye(len(seed.prior)), means), virtual)
+            seed.prior, task.channel, seed.weights, task.schema, variance=variance, shares=shares
+        ).maximise(Stats(np.eye(len(seed.prior)), means), virtual)
         fits.append(climb(task, start, virtual, accelerate=False))
-    return max(fits, key=lambda fit: fit.objective)
+    return best_of(fits)
 
 
 def _first_means(task: Task, rng: np.random.Generator) -> Array:

@@ -12,11 +12,11 @@ from scipy.special import betainc, betaincinv, digamma, gammaln
 
 from misnomer import kernels
 from misnomer.channel import Channel
-from misnomer.families import Bernoulli, Categorical, Gaussian
+from misnomer.families import Bernoulli, Count, Gaussian
 from misnomer.families.family import log
 from misnomer.model import Model, weights_of
 from misnomer.solvers.counts import from_counts
-from misnomer.solvers.em import climb, random_start
+from misnomer.solvers.em import Start, at_diagonals, best_of, climb, with_random
 from misnomer.solvers.moments.components import align_classes, third_moments
 from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.task import Fit, Task
@@ -24,6 +24,7 @@ from misnomer.stats import Stats
 from misnomer.table import Batch, Group
 
 Array = NDArray[np.float64]
+Owner = NDArray[np.intp]
 
 MIN_DIRICHLET = 1e-3  # a Dirichlet prior must be positive
 
@@ -85,34 +86,40 @@ def _tied(channel: Channel, joint: Array) -> tuple[Array, Array, Array]:
     return np.maximum(right, MIN_DIRICHLET), np.maximum(wrong, MIN_DIRICHLET), off.sum(axis=0)
 
 
-def log_mean(params: Array) -> Array:
-    """Compute ``E log p = psi(a) - psi(sum a)`` under a Dirichlet distribution.
+def log_mean(params: Array, owner: Owner | None = None) -> Array:
+    """Compute ``E log p = psi(a) - psi(sum a)`` under Dirichlet distributions, (K, c).
+
+    Each row is one, or as many as its cells have owners.
 
     Examples
     --------
-    >>> log_mean(np.array([1.0, 1.0])).round(12).tolist()
-    [-1.0, -1.0]
+    >>> log_mean(np.array([[1.0, 1.0]])).round(12).tolist()
+    [[-1.0, -1.0]]
     """
-    out: Array = digamma(params) - digamma(params.sum())
-    return out
+    total, owner = _totals(params, owner)
+    return np.asarray(digamma(params) - digamma(total)[:, owner])
 
 
-def divergence(after: Array, before: Array) -> float:
-    """Sum KL(Dirichlet(after) || Dirichlet(before)) over rows.
+def _totals(params: Array, owner: Owner | None) -> tuple[Array, Owner]:
+    """Sum the cells of each distribution, (K, d), and tell whose each cell is."""
+    owner = np.zeros(params.shape[1], np.intp) if owner is None else owner
+    return np.stack([np.bincount(owner, row) for row in params]), owner
+
+
+def divergence(after: Array, before: Array, owner: Owner | None = None) -> float:
+    """Sum KL(Dirichlet(after) || Dirichlet(before)) over rows, and the owners of their cells.
 
     Examples
     --------
     >>> divergence(np.array([[2.0, 1.0]]), np.array([[1.0, 1.0]])).__round__(6)  # log 2 - 1/2
     0.193147
     """
-    total = after.sum(axis=1)
-    height = gammaln(total) - gammaln(after).sum(axis=1)
-    height -= gammaln(before.sum(axis=1)) - gammaln(before).sum(axis=1)
-    slope = (after - before) * (digamma(after) - digamma(total)[:, None])
+    height = gammaln(_totals(after, owner)[0]) - gammaln(_totals(before, owner)[0])
+    slope = (after - before) * log_mean(after, owner) - gammaln(after) + gammaln(before)
     return float(height.sum() + slope.sum())
 
 
-START_ERROR_RATES = (0.1, 0.3)  # error rates of the starts
+START_DIAGONALS = (0.9, 0.7)  # of the starts' channels
 VIRTUAL_CLASS_ROWS = 2.0  # virtual rows of each class, where the smoothing names none
 
 
@@ -135,7 +142,7 @@ class Belief:
         """Share the rows out by ``exp(E log P(z, x, y))`` and add up."""
         channel = self.model.channel
         K = channel.n_classes
-        prior = log_mean(self.stats.mass + self.classes)
+        prior = log_mean(self.stats.mass[None, :] + self.classes)
         rows = [expected_channel(channel, self.joint), np.zeros((1, K)), log(np.eye(K))]
         table = np.concatenate(rows) + prior
         weights = self.model.schema.each(self._weights)
@@ -145,12 +152,11 @@ class Belief:
         sums, virtual = self.stats.sums[:, group.span], self.virtual[:, group.span]
         if isinstance(group.family, Gaussian):
             return group.family.weights(sums, virtual)
-        total = sums + virtual
+        means = log_mean(_cells(group, sums + virtual), _owner(group))
         if isinstance(group.family, Bernoulli):
-            seen, on = np.split(total, 2, axis=1)
-            off = digamma(np.maximum(seen - on, MIN_DIRICHLET)) - digamma(seen)
-            return np.concatenate([off, digamma(on) - digamma(seen) - off], axis=1)
-        return digamma(total) - digamma(_by_column(group, total))
+            off, on = np.split(means, 2, axis=1)
+            return np.concatenate([off, on - off], axis=1)
+        return means
 
     def log_prior(self, virtual: Array, classes: float = 0.0) -> float:
         """Minus the divergence of the posterior from the prior: what the ELBO subtracts."""
@@ -166,15 +172,7 @@ class Belief:
         if isinstance(group.family, Gaussian):
             return -group.family.log_prior(self.model.weights[:, group.span], prior)
         after = self.stats.sums[:, group.span] + prior
-        if isinstance(group.family, Bernoulli):
-            return divergence(_sides(after), _sides(prior))
-        if isinstance(group.family, Categorical):
-            family = group.family
-            return sum(
-                divergence(after[:, a : a + size], prior[:, a : a + size])
-                for a, size in zip(family.starts, family.sizes, strict=True)
-            )
-        return divergence(after, prior)
+        return divergence(_cells(group, after), _cells(group, prior), _owner(group))
 
     def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> Belief:
         """Take over new sums."""
@@ -194,16 +192,15 @@ def variational(task: Task) -> Fit:
 
     The best end is kept; of two classes that only their labels name, the average of all ends.
     """
-    fits = [_climb(task, model, virtual) for model, virtual in _starts(task)]
-    best = max(fits, key=lambda fit: fit.objective)
+    fits = [_climb(task, *start) for start in _starts(task)]
+    best = best_of(fits)
     belief = cast(Belief, best.model)
     if averages(task.channel, belief.stats):
         ends = [(fit.objective, cast(Belief, fit.model)) for fit in fits]
         known = [(bound, end.stats, aligned_chance(end.joint)) for bound, end in ends]
         belief = belief.maximise(average(known), belief.virtual)
-    bounds = np.array([fit.objective for fit in fits])
     model = replace(belief.model, channel=replace(belief.model.channel, counts=task.channel.counts))
-    return replace(best, model=model, details={"virtual": belief.virtual}, objectives=bounds)
+    return replace(best, model=model, details={"virtual": belief.virtual})
 
 
 def _climb(task: Task, start: Model, virtual: Array) -> Fit:
@@ -220,58 +217,45 @@ def _positive(task: Task, virtual: Array) -> Array:
         part = virtual[:, group.span]
         if isinstance(group.family, Gaussian):
             return part
+        cells = np.maximum(_cells(group, part), MIN_DIRICHLET)
         if isinstance(group.family, Bernoulli):
-            off, on = np.split(np.maximum(_sides(part), MIN_DIRICHLET).reshape(-1, 2), 2, axis=1)
-            shape = (len(part), group.family.columns)
-            off, on = off.reshape(shape), on.reshape(shape)
+            off, on = np.split(cells, 2, axis=1)
             return np.concatenate([off + on, on], axis=1)
-        return np.maximum(part, MIN_DIRICHLET)
+        return cells
 
     return task.schema.each(floored)
 
 
-def _starts(task: Task) -> list[tuple[Model, Array]]:
+def _starts(task: Task) -> list[Start]:
     """Naive Bayes seen through two error rates, what two classes allow, random rows."""
-    candidates: list[tuple[Model, Array]] = []
+    candidates: list[Start] = []
     channel = task.channel
     if channel.n_labels and task.by_label.rows > 0:
-        for one in _seen_through(channel):
+        for one in at_diagonals(channel, START_DIAGONALS) or [channel]:
             candidates.append(from_counts(task.schema, task.by_label, one, task.smoothing))
         if channel.matrix.shape == (2, 2) and channel.free.all():
             candidates += closed_forms(task) + one_class(task)
-    rng = np.random.default_rng(task.seed)
-    while len(candidates) < task.n_init:
-        candidates.append(random_start(task, rng))
-    return candidates
+    return with_random(task, candidates)
 
 
-def _seen_through(channel: Channel) -> list[Channel]:
-    L, K = channel.matrix.shape
-    if L != K or K < 2 or not channel.free.any():
-        return [channel]
-    bare = replace(channel, counts=np.zeros((L, K)))
-    off = [rate / (K - 1) for rate in START_ERROR_RATES]
-    through = [bare.refit(np.eye(K) * (1 - K * share) + share) for share in off]
-    return [replace(one, counts=channel.counts) for one in through]
-
-
-def _sides(sums: Array) -> Array:
-    """Turn ``[seen, on]`` into one row ``(off, on)`` per class and column."""
+def _cells(group: Group, sums: Array) -> Array:
+    """Write sums as counts of Dirichlet cells, (K, s): ``[seen, on]`` as ``[off, on]``."""
+    if not isinstance(group.family, Bernoulli):
+        return sums
     seen, on = np.split(sums, 2, axis=1)
-    return np.stack([np.maximum(seen - on, MIN_DIRICHLET), on], axis=-1).reshape(-1, 2)
+    return np.concatenate([np.maximum(seen - on, MIN_DIRICHLET), on], axis=1)
 
 
-def _by_column(group: Group, total: Array) -> Array:
-    if not isinstance(group.family, Categorical):
-        return np.broadcast_to(total.sum(axis=1, keepdims=True), total.shape)
-    return np.add.reduceat(total, group.family.starts, axis=1)[:, group.family.owner]
+def _owner(group: Group) -> Owner:
+    """Tell which distribution each cell is part of: a column, or all words of a text, (s,)."""
+    return group.family.owner * (not isinstance(group.family, Count))
 
 
 RARE_CLASS_SHARE = 0.01  # share of the class without rows
 MAX_STATISTICS = 400  # statistics: the products of all pairs of columns must stay cheap
 
 
-def closed_forms(task: Task) -> list[tuple[Model, Array]]:
+def closed_forms(task: Task) -> list[Start]:
     """List the models of NB-CCCN and of NB-UNL, as far as these have an answer."""
     candidates = []
     for solve in (moments, _unlabeled):
@@ -281,7 +265,7 @@ def closed_forms(task: Task) -> list[tuple[Model, Array]]:
     return candidates
 
 
-def one_class(task: Task) -> list[tuple[Model, Array]]:
+def one_class(task: Task) -> list[Start]:
     """List the simplest explanations: nearly every row is of class 0, or of class 1.
 
     Where one class has hardly any rows, nothing but these tells how the labels came about.
@@ -289,10 +273,9 @@ def one_class(task: Task) -> list[tuple[Model, Array]]:
     whole = task.whole
     virtual = task.smoothing.virtual(task.schema, whole, np.full((1, 2), 0.5))
     weights = weights_of(task.schema, np.repeat(whole.sums, 2, axis=0), virtual)
-    priors = np.array(
-        [[1 - RARE_CLASS_SHARE, RARE_CLASS_SHARE], [RARE_CLASS_SHARE, 1 - RARE_CLASS_SHARE]]
-    )
-    return [(Model(prior, task.channel, weights, task.schema), virtual) for prior in priors]
+    most = np.array([1 - RARE_CLASS_SHARE, RARE_CLASS_SHARE])
+    models = [Model(prior, task.channel, weights, task.schema) for prior in (most, most[::-1])]
+    return [(model, virtual) for model in models]
 
 
 def _answer(solve: Callable[[Task], Fit], task: Task) -> Fit | None:

@@ -16,15 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.encode import check_whole, looks_like_text, spaces, vocabulary, words_of
+from misnomer.rows.columns.encode import looks_like_text, spaces, vocabulary
 from misnomer.rows.columns.notation import (
     Notation,
     find_notation,
-    plain,
     read_notation,
     stray_words,
-    temporal,
-    unchunked,
 )
 from misnomer.table import KINDS, Column
 
@@ -91,10 +88,8 @@ class DriftError(ValueError):
     """Two parts of a column that do not go together."""
 
 
-def summarize(
-    values: pa.Array, *, temporal: str = "", words: bool | None = None, gaps: int | None = None
-) -> Summary:
-    """Summarize a column that was simplified by ``plain``.
+def summarize(values: pa.Array, *, temporal: str = "", gaps: int | None = None) -> Summary:
+    """Summarize a column that was simplified by ``plain``; words are not counted.
 
     Examples
     --------
@@ -110,8 +105,6 @@ def summarize(
     distinct = pc.drop_null(pc.unique(values)) if simple else None
     if gaps is None:
         gaps = spaces(values) if text else 0
-    if words is None:
-        words = text and seen > 0 and gaps >= 2 * seen
     return Summary(
         values.type,
         len(values),
@@ -122,7 +115,6 @@ def summarize(
         temporal,
         sum_of(values) if number else 0.0,
         gaps,
-        words_of(values) if words else Counter(),
     )
 
 
@@ -168,27 +160,6 @@ _NUMBERS = ("auto", "gaussian", "count")  # kinds whose texts may hold numbers
 _MOST_CATEGORIES = 65_535  # more are an identifier or a text, unless the user says otherwise
 _CONSTANT = "column {!r} has the same value in every row: it tells nothing"
 _IDENTIFIER_ROWS = 50  # so many rows, each with a value of its own: an identifier
-
-
-def infer(name: str, values: pa.Array, kind: str = "auto") -> Column:
-    """Decide what a column is, and learn its categories or its center.
-
-    Examples
-    --------
-    >>> infer("sex", pa.array(["f", "m", "f", None]))
-    Column(name='sex', kind='categorical', categories=('f', 'm'), center=0.0, ...)
-    """
-    check_whole(name, unchunked(values))
-    return decide(name, summarized(values, kind), kind)
-
-
-def summarized(values: Any, kind: str = "auto") -> Summary:
-    """Summarize a column as it comes; the words are counted where it is, or may be, a text."""
-    when = temporal(values.type)
-    values = plain(values)
-    if kind == "text" and not pa.types.is_string(values.type):
-        values = values.cast(pa.string())
-    return summarize(values, temporal=when, words={"text": True, "auto": None}.get(kind, False))
 
 
 def decide(name: str, summary: Summary, kind: str = "auto") -> Column:

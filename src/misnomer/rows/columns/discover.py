@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from misnomer.rows.columns.decide import FEW, Summary, decide, sum_of, summarize
 from misnomer.rows.columns.encode import check_whole, looks_like_text, words_of
-from misnomer.rows.columns.notation import plain, temporal
+from misnomer.rows.columns.notation import plain, temporal, unchunked
 from misnomer.rows.parts import Part
 from misnomer.table import Column
 
@@ -145,7 +145,7 @@ def _summary(name: str, values: pa.Array, kind: str, before: Summary | None) -> 
             total=sum_of(values),
             gaps=0,
         )
-    return summarize(values, temporal=when, words=False)
+    return summarize(values, temporal=when)
 
 
 def _of_dictionary(values: pa.DictionaryArray) -> Summary:
@@ -155,10 +155,10 @@ def _of_dictionary(values: pa.DictionaryArray) -> Summary:
     often = np.bincount(place, minlength=len(known)) * np.asarray(pc.is_valid(known))
     used = known.filter(pa.array(often > 0))
     if not len(used):
-        return summarize(pa.nulls(len(values), known.type), words=False)
+        return summarize(pa.nulls(len(values), known.type))
     if not pa.types.is_string(known.type):
-        return summarize(plain(values), words=False)
-    one = summarize(used, words=False, gaps=0)
+        return summarize(plain(values))
+    one = summarize(used, gaps=0)
     gaps = pc.count_substring_regex(used, r"\s+").to_numpy(zero_copy_only=False)
     seen = int(often.sum())
     return replace(
@@ -208,7 +208,8 @@ def discover(
         add,
         mapped(lambda part: summarize_part(part, asked, skip_bad=skip_bad, beside=beside), parts),
     )
-    texts = [name for name, kind in kinds.items() if total.rows and _is_text(total, name, kind)]
+    known = total.summaries
+    texts = [name for name, kind in kinds.items() if total.rows and _is_text(known[name], kind)]
     if texts:
         each = list(mapped(lambda part: count_words(part, texts, skip_bad=skip_bad), parts))
         summaries = dict(total.summaries)
@@ -219,8 +220,7 @@ def discover(
     return total
 
 
-def _is_text(discovery: Discovery, name: str, kind: str) -> bool:
-    summary = discovery.summaries[name]
+def _is_text(summary: Summary, kind: str) -> bool:
     if kind != "auto":
         return kind == "text"
     text = bool(pa.types.is_string(summary.type)) and summary.seen > 0
@@ -230,3 +230,18 @@ def _is_text(discovery: Discovery, name: str, kind: str) -> bool:
 def column(discovery: Discovery, name: str, kind: str) -> Column:
     """Decide what a column is, as if it had been read at once."""
     return decide(name, discovery.summaries[name], kind)
+
+
+def infer(name: str, values: Any, kind: str = "auto") -> Column:
+    """Decide what a column in memory is, and learn its categories, its center or its words.
+
+    Examples
+    --------
+    >>> infer("sex", pa.array(["f", "m", "f", None]))
+    Column(name='sex', kind='categorical', categories=('f', 'm'), center=0.0, ...)
+    """
+    values = unchunked(values)
+    summary = _summary(name, values, kind, None)
+    if _is_text(summary, kind):
+        summary = replace(summary, words=words_of(plain(values).cast(pa.string())))
+    return decide(name, summary, kind)

@@ -95,21 +95,21 @@ def clean_column(
 class CleanPart(PartView):
     """A part whose labels are stripped on the way."""
 
-    label: str
+    labels: tuple[str, ...]
     ignore_case: bool
-    no_label: frozenset[str] = NO_LABEL
+    no_label: frozenset[str]
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order."""
         for batch in self.part.batches(columns, bad):
-            if self.label not in columns:
-                yield batch
-                continue
-            place = list(columns).index(self.label)
-            cells = list(batch.columns)
-            cells[place] = clean_column(cells[place], self.ignore_case, self.no_label)
+            cells = [
+                clean_column(values, self.ignore_case, self.no_label)
+                if name in self.labels
+                else values
+                for name, values in zip(columns, batch.columns, strict=True)
+            ]
             yield pa.record_batch(cells, names=list(columns))
 
 
@@ -126,9 +126,7 @@ def clean_parts(
         return tuple(parts)
     signs = mapped(partial(_signs, labels=labels, skip_bad=skip_bad), parts)
     marks = no_label(sign for some in signs for sign in some)
-    for label in labels:
-        parts = [CleanPart(part, label, ignore_case, marks) for part in parts]
-    return tuple(parts)
+    return tuple(CleanPart(part, tuple(labels), ignore_case, marks) for part in parts)
 
 
 def _signs(part: Part, labels: Sequence[str], skip_bad: bool) -> set[str]:

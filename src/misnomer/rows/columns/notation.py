@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,10 +149,10 @@ class Notation:
 def find_notation(distinct: pa.Array) -> Notation:
     """Find the one form in which all of these different texts can be read."""
     cells = _observed(distinct)
-    if not len(cells) or not _could_be(cells):
+    if not len(cells) or not hold_digits(cells.slice(0, 20).to_pylist()):
         return Notation()
     cells = cells.take(pc.array_sort_indices(cells))  # the order must not matter
-    forms = [form for form in FORMS if _readable(cells, form)]
+    forms = [form for form in FORMS if readable(cells, _cast, form)]
     numbers = [form for form in forms if form in _DIGITS]
     first = cells[0].as_py()
     if {"day first", "month first"} <= {*forms}:
@@ -216,15 +217,16 @@ def _observed(values: pa.Array) -> pa.Array:
     return trimmed.filter(pc.invert(pc.fill_null(gaps, True)))
 
 
-def _could_be(cells: pa.Array) -> bool:
-    """Tell by the first cells whether these could be numbers or dates at all."""
-    return all(any(letter.isdigit() for letter in cell) for cell in cells.slice(0, 20).to_pylist())
+def hold_digits(cells: Iterable[str]) -> bool:
+    """Tell whether these could be numbers or dates at all."""
+    return all(any(letter.isdigit() for letter in cell) for cell in cells)
 
 
-def _readable(cells: pa.Array, form: str) -> bool:
+def readable(cells: pa.Array, cast: Callable[[pa.Array, str], Any], form: str) -> bool:
+    """Tell whether all cells can be cast to a form."""
     try:
-        _cast(cells.slice(0, 9), form)  # most that fail, fail here
-        _cast(cells, form)
+        cast(cells.slice(0, 9), form)  # most that fail, fail here
+        cast(cells, form)
     except pa.ArrowInvalid:
         return False
     return True
@@ -249,7 +251,8 @@ def read_notation(name: str, values: pa.Array, form: str) -> pa.Array:
     try:
         numbers = _cast(cells, form)
     except pa.ArrowInvalid:
-        odd = next(cell.as_py() for cell in cells if not _readable(pa.array([cell.as_py()]), form))
+        texts = cells.to_pylist()
+        odd = next(text for text in texts if not readable(pa.array([text]), _cast, form))
         like = f"dates ({form})" if form in DATE_FORMS else "numbers"
         raise ValueError(f"column {name!r} holds {odd!r}, where the model knows {like}") from None
     out = np.full(len(values), np.nan)

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.notation import MISSING, emptied
+from misnomer.rows.columns.notation import MISSING, emptied, hold_digits, readable
 
 _MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all
@@ -107,7 +107,7 @@ def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
     if not _plausible(head) and (sofar is None or len(sofar.head) < HEAD):
         return Guess(head, frozenset(), len(cells))
     left = _ALL if sofar is None else sofar.possible  # what is ruled out is not tried again
-    found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and _casts(cells, kind))
+    found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and readable(cells, _cast, kind))
     possible: frozenset[str] = next(found, frozenset())
     code, long = "int" in possible and _has_code(cells), "float" in possible and _has_long(cells)
     return Guess(head, possible, len(cells), code, long, clean)
@@ -150,15 +150,6 @@ def _numbers(trimmed: pa.Array) -> pa.Array:
     return emptied(trimmed, pc.is_in(trimmed, value_set=pa.array(MISSING)))
 
 
-def _casts(cells: pa.Array, kind: str) -> bool:
-    try:
-        _cast(cells.slice(0, 9), kind)  # most that fail, fail here
-        _cast(cells, kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _cast(cells: pa.Array, kind: str) -> pa.Array:
     if kind == "comma":
         cells = pc.replace_substring(cells, ",", ".")
@@ -166,8 +157,7 @@ def _cast(cells: pa.Array, kind: str) -> pa.Array:
 
 
 def _plausible(head: tuple[str | None, ...]) -> bool:
-    some = [cell for cell in head if cell and cell not in MISSING]
-    return all(any(letter.isdigit() for letter in cell) for cell in some)
+    return hold_digits(cell for cell in head if cell and cell not in MISSING)
 
 
 def cast_cells(values: pa.Array, kind: str, missing: tuple[str, ...] = ()) -> pa.Array:

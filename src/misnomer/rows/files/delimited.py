@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -28,7 +26,8 @@ from misnomer.rows.files.cells import (
 )
 from misnomer.rows.files.dialect import Dialect, Utf8Lines, in_utf8, looked_at
 from misnomer.rows.files.paths import LONGEST, Open, bounded_lines, in_memory, open_native
-from misnomer.rows.parts import FAULTS, complaint
+from misnomer.rows.frames import header_names
+from misnomer.rows.parts import DAMAGED_GZIP, complaint, rest_left_out
 
 _HEAD = 1 << 16
 _WIDEST = 1 << 30  # bytes of a block: no row is longer
@@ -43,7 +42,7 @@ class NotUTF8Error(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Delimited:
-    """A file of separated cells that can be opened again and again, as UTF-8."""
+    """A file of separated cells that can be opened again and again, as UTF-8, and read slowly."""
 
     opened: Open  # opens it anew
     name: str  # for messages
@@ -80,19 +79,11 @@ class Delimited:
                     ) from None
                 raise ValueError(f"{where} cannot be read ({error})") from None
 
-    def header(self) -> list[str]:
-        """Read the names of the columns; a nameless column is called by its place."""
+    def names(self) -> list[str]:
+        """Read the names of the columns."""
         _, cells = next(self.rows(), (0, list[str]()))
-        if not self.dialect.header:
-            return [f"column {place}" for place in range(1, len(cells) + 1)]
         cells = [cells[0].removeprefix("\ufeff"), *cells[1:]] if cells else []
-        names = [cell.strip() or f"column {place}" for place, cell in enumerate(cells, start=1)]
-        twice = next((one for i, one in enumerate(names) if one in names[:i]), None)
-        if twice is not None:
-            raise ValueError(
-                f"{self.name}: column {twice!r} occurs twice: give each column its own name"
-            )
-        return names
+        return header_names(cells, self.name, header=self.dialect.header)
 
     def fault(self) -> str | None:
         """Say which line is at fault, if any: read again, slowly, up to there."""
@@ -129,15 +120,6 @@ class Delimited:
         except ValueError:
             return None
         return found if len(found) == rows else None
-
-    def read_options(self, names: list[str], block: int) -> arrow_csv.ReadOptions:
-        """Tell Arrow what the columns are called, and where they begin."""
-        return arrow_csv.ReadOptions(
-            column_names=names,
-            skip_rows=self.dialect.skip,
-            skip_rows_after_names=int(self.dialect.header),
-            block_size=block,
-        )
 
 
 def _count(stream: BinaryIO) -> int:
@@ -214,72 +196,51 @@ class _LeftOut:
 
 
 @dataclass(frozen=True, eq=False)
-class TextPart:
-    """One file of separated cells; without ``kinds`` every cell is text.
+class TextPart(Delimited):
+    """The same file, parsed by Arrow; without ``kinds`` every cell is text.
 
     Columns that are ``clean`` have no white space around their cells: Arrow may read them itself.
     Where ``types`` are said, it reads the cells as those, and nothing else is done to them; a
     ``block`` is how many bytes are parsed at once.
     """
 
-    file: Delimited
     header: tuple[str, ...]
     kinds: dict[str, str] | None = None
     clean: frozenset[str] = frozenset()
     types: dict[str, pa.DataType] = field(default_factory=dict)
     block: int = 0
 
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.file.name
-
-    @property
-    def dialect(self) -> Dialect:
-        """How the file is written."""
-        return self.file.dialect
-
-    def lines(self, rows: int) -> Iterable[int] | None:
-        """Find the line of each row."""
-        return self.file.lines(rows)
-
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows; lines with too many or too few cells can be left out."""
         left_out = _LeftOut() if bad is not None else None
-        try:
+        ours = is_ours(self.header)
+        with rest_left_out(bad, self.name, self._fault):
             for batch in self._strings(list(columns), left_out):
-                kinds = self.kinds
-                if kinds is not None:
-                    cells = [
-                        cast_cells(batch.column(c), kinds[c], self.dialect.missing) for c in columns
-                    ]
-                    batch = pa.record_batch(cells, names=list(columns))
-                elif self.dialect.missing:
-                    cells = [without_words(c, self.dialect.missing) for c in batch.columns]
-                    batch = pa.record_batch(cells, names=list(columns))
-                if is_ours(self.header):
-                    cells = list(map(restored_cells, batch.columns))
-                    batch = pa.record_batch(cells, names=list(columns))
-                yield batch
-        except FAULTS as error:
-            if bad is None:
-                raise ValueError(self._fault(error)) from None
-            bad.append(complaint(self.name, error, "the rest of the file"))
+                cells = map(self._cell_values, columns, batch.columns)
+                cells = map(restored_cells, cells) if ours else cells
+                yield pa.record_batch(list(cells), names=list(columns))
         if left_out is not None and bad is not None:
             bad += left_out.sentences(self.name)
 
+    def _cell_values(self, name: str, cells: pa.Array) -> pa.Array:
+        """Read the cells of a column as what it is, as far as that is known."""
+        if self.kinds is None:
+            return without_words(cells, self.dialect.missing)
+        return cast_cells(cells, self.kinds[name], self.dialect.missing)
+
     def _fault(self, error: BaseException) -> str:
-        if isinstance(error, EOFError) or "ompressed" in str(error):
-            return f"{self.name}: the gzip file is damaged or cut short"
-        return self.file.fault() or complaint(self.name, error)
+        if "ompressed" in str(error):  # Arrow says so of a gzip file that ends too soon
+            error = EOFError()
+        damaged = isinstance(error, DAMAGED_GZIP)
+        return (None if damaged else self.fault()) or complaint(self.name, error)
 
     def _opened(self, left_out: _LeftOut | None) -> Any:
         """Open the file for Arrow, without the lines that are not UTF-8 if those are left out."""
         if left_out is None or self.dialect.encoding is not None or self.dialect.old_mac:
-            return open_native(self.file.opened)
-        return io.BufferedReader(Utf8Lines(self.file.opened(), left_out.coded), _BLOCK)
+            return open_native(self.opened)
+        return io.BufferedReader(Utf8Lines(self.opened(), left_out.coded), _BLOCK)
 
     def _strings(self, columns: list[str], left_out: _LeftOut | None) -> Iterator[pa.RecordBatch]:
         """Parse the cells; from a row on that is longer than a block, with longer blocks."""
@@ -298,15 +259,19 @@ class TextPart:
     def _parsed(
         self, columns: list[str], left_out: _LeftOut | None, block: int
     ) -> Iterator[pa.RecordBatch]:
-        file = self.file
         gaps = ["", *self.dialect.missing, *(MISSING if self._settles else ())]
         with self._opened(left_out) as stream:
             try:
                 reader = arrow_csv.open_csv(
                     stream,
-                    file.read_options(list(self.header), block),
+                    arrow_csv.ReadOptions(
+                        column_names=list(self.header),
+                        skip_rows=self.dialect.skip,
+                        skip_rows_after_names=int(self.dialect.header),
+                        block_size=block,
+                    ),
                     arrow_csv.ParseOptions(
-                        delimiter=file.separator,
+                        delimiter=self.separator,
                         newlines_in_values=True,
                         invalid_row_handler=None if left_out is None else left_out.skip,
                     ),
@@ -319,7 +284,7 @@ class TextPart:
                     ),
                 )
             except pa.ArrowInvalid:
-                if file.only_header():
+                if self.only_header():
                     return
                 raise
             yield from (batch for batch in reader if batch.num_rows)
@@ -365,10 +330,11 @@ def text_part(opened: Open, name: str, dialect: Dialect, *, keep: bool = False) 
         file = delimited(opened, name, dialect)
         if keep:
             file = replace(file, opened=in_memory(file.opened, name))
-        header = file.header()
-        return TextPart(file, tuple(map(restored, header) if is_ours(header) else header))
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ValueError(f"{name}: the gzip file is damaged or cut short") from None
+        names = file.names()
+        header = tuple(map(restored, names) if is_ours(names) else names)
+        return TextPart(file.opened, file.name, file.dialect, header)
+    except DAMAGED_GZIP as error:
+        raise ValueError(complaint(name, error)) from None
     except UnicodeDecodeError as error:
         encoding = dialect.encoding or error.encoding
         raise ValueError(f"{name}: this is no {encoding} text: say which it is") from None

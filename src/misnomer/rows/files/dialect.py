@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
 
-from misnomer.rows.files.paths import LONGEST, Open
+from misnomer.rows.files.paths import LONGEST, Open, Raw
 
 _SEPARATORS = (",", ";", "\t", "|")
 _OPTIONS = ("encoding", "sep", "header", "missing", "sheet")
@@ -159,33 +159,26 @@ def _recoded(opened: Open, encoding: str, old_mac: bool) -> BinaryIO:
     return io.BufferedReader(_Recoded(opened(), encoding, old_mac), _BLOCK)
 
 
-class _Changed(io.RawIOBase):
+class _Changed(Raw):
     """A file that is changed block by block on the way."""
 
     def __init__(self, source: BinaryIO) -> None:
-        self._source, self._ready = source, b""
+        super().__init__(source)
+        self._ready = b""
 
     def _change(self, block: bytes) -> bytes:
         """Change a block, of which nothing is left at the end."""
         raise NotImplementedError
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def take(self, most: int) -> bytes:
+        """Read some bytes of what a block was changed into."""
         while not self._ready:
-            block = self._source.read(_BLOCK)
+            block = self.source.read(_BLOCK)
             self._ready = self._change(block)
             if not block:
                 break
-        part = self._ready[: len(buffer)]
-        self._ready = self._ready[len(part) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-    def close(self) -> None:
-        self._source.close()
-        super().close()
+        part, self._ready = self._ready[:most], self._ready[most:]
+        return part
 
 
 class _Recoded(_Changed):

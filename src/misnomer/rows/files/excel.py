@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from misnomer.rows.files.cells import typed
 from misnomer.rows.files.dialect import Dialect
-from misnomer.rows.frames import from_objects
+from misnomer.rows.frames import from_objects, header_names
 from misnomer.rows.parts import with_lines
 
 MOST_ROWS = 1_048_575  # of a sheet, beside its header
@@ -43,7 +43,7 @@ def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
         raise ValueError(f"{where}: the sheet is empty")
     columns = list(zip_longest(*cells))
     columns = [column for column in columns if any(cell is not None for cell in column)]
-    names = _names([column[0] for column in columns], where, dialect.header)
+    names = header_names([column[0] for column in columns], where, header=dialect.header)
     first = int(dialect.header)
     if len(cells) == first:
         raise ValueError(f"{where}: the sheet has a header but no rows")
@@ -131,19 +131,6 @@ def _lines(cells: list[list[Any]]) -> int:
 
 def _is_gap(cell: Any, gaps: set[str]) -> bool:
     return cell is None or (isinstance(cell, str) and cell.strip() in gaps)
-
-
-def _names(cells: list[Any], where: str, header: bool) -> list[str]:
-    if not header:
-        return [f"column {place}" for place in range(1, len(cells) + 1)]
-    names = [
-        f"column {place}" if cell is None else str(cell).strip()
-        for place, cell in enumerate(cells, start=1)
-    ]
-    twice = next((one for i, one in enumerate(names) if one in names[:i]), None)
-    if twice is not None:
-        raise ValueError(f"{where}: column {twice!r} occurs twice: give each column its own name")
-    return names
 
 
 def _column(name: str, cells: tuple[Any, ...]) -> Any:

@@ -34,6 +34,7 @@ from misnomer.rows.files.paths import (
     opened,
     partition_keys,
 )
+from misnomer.rows.frames import named_once
 from misnomer.rows.parts import (
     FAULTS,
     ROWS,
@@ -54,6 +55,7 @@ _BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 
 Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Found = tuple[pa.Schema, tuple[Part, ...]]
+_Understood = tuple[TextPart, list[Guess], ParsedPart | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +123,7 @@ def kind_of(path: str) -> str:
         raise FileNotFoundError(f"there is no file {path!r}") from None
     except PermissionError:
         raise PermissionError(f"{path!r} may not be read: check its permissions") from None
-    except (EOFError, zlib.error):
-        raise ValueError(f"{path}: the gzip file is damaged or cut short") from None
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ValueError(complaint(path, error)) from None
     if not head:
         raise ValueError(f"{path}: the file is empty")
@@ -172,13 +172,10 @@ def unified(found: list[tuple[str, pa.Schema]]) -> pa.Schema:
 def _decoded(file: str, schema: pa.Schema) -> pa.Schema:
     """Take dictionaries for what they stand for, and forget what other libraries wrote."""
     fields = [
-        pa.field(f.name, f.type.value_type if pa.types.is_dictionary(f.type) else f.type)
-        for f in schema
+        pa.field(one.name, one.type.value_type if pa.types.is_dictionary(one.type) else one.type)
+        for one in schema
     ]
-    names = [f.name for f in fields]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ValueError(f"{file}: column {twice!r} occurs twice: give each column its own name")
+    named_once([one.name for one in fields], f"{file}: ")
     return pa.schema(fields)
 
 
@@ -329,13 +326,13 @@ def text(reading: Reading, opened_as: Callable[[str], Open] | None = None) -> Fo
     near = reading.mapped is map and not leave  # what is kept here cannot be read elsewhere
     near = near and not dialect.missing
 
-    def understood(file: str, dialect: Dialect) -> tuple[TextPart, list[Guess], ParsedPart | None]:
+    def understood(file: str, dialect: Dialect) -> _Understood:
         opened = partial(open_text, file) if opened_as is None else opened_as(file)
         part = text_part(opened, file, dialect, keep=reading.keep)
         once = parsed(part, keep=reading.keep) if near else None
         return (part, *once) if once else (part, part.guesses([] if leave else None), None)
 
-    def look(file: str) -> tuple[TextPart, list[Guess], ParsedPart | None]:
+    def look(file: str) -> _Understood:
         try:
             return understood(file, dialect)
         except NotUTF8Error:
@@ -362,7 +359,7 @@ def text(reading: Reading, opened_as: Callable[[str], Open] | None = None) -> Fo
     )
 
 
-def _total(name: str, found: list[tuple[TextPart, list[Guess], ParsedPart | None]]) -> Guess:
+def _total(name: str, found: list[_Understood]) -> Guess:
     """Add up what a column can be, over all files."""
     each = (guesses[part.header.index(name)] for part, guesses, _ in found)
     return sum(each, Guess())

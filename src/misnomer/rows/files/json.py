@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +14,14 @@ import pyarrow as pa
 
 from misnomer.rows.files.paths import LONGEST, bounded_lines, open_text, read_whole
 from misnomer.rows.frames import as_table
-from misnomer.rows.parts import FAULTS, complaint, conform, validated
+from misnomer.rows.parts import (
+    DAMAGED_GZIP,
+    FAULTS,
+    complaint,
+    conform,
+    rest_left_out,
+    validated,
+)
 
 _BLOCK = 1 << 20  # bytes of text that are parsed at once
 _NULL_LINE = re.compile(rb"(?:^|[\r\n])\s*null")
@@ -62,22 +67,24 @@ def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def sound_lines(block: bytes) -> tuple[bytes, int]:
-    r"""Keep the lines that are JSON objects, and count the others.
+def sound_lines(block: bytes, types: Types | None = None) -> tuple[bytes, int, int]:
+    r"""Keep the JSON objects whose cells are of these types; count what is none, and the others.
 
     Examples
     --------
-    >>> sound_lines(b'{"a": 1}\n{"a": \n{"a": 2}\n')
-    (b'{"a": 1}\n{"a": 2}\n', 1)
+    >>> types = {(): "an object", ("a",): "a number"}
+    >>> sound_lines(b'{"a": 1}\n{"a": \n{"a": {"z": 1}}\n{"a": 2}\n', types)
+    (b'{"a": 1}\n{"a": 2}\n', 1, 1)
     """
-    lines = objects(block.splitlines(keepends=True))
-    return _kept((line, row is not None or not line.strip()) for line, row in lines)
-
-
-def _kept(lines: Iterable[tuple[bytes, bool]]) -> tuple[bytes, int]:
-    """Join the lines to keep, and count the others."""
-    lines = list(lines)
-    return b"".join(line for line, keep in lines if keep), sum(not keep for _, keep in lines)
+    kept, none, odd = list[bytes](), 0, 0
+    for line, row in objects(block.splitlines(keepends=True)):
+        if row is None and line.strip():
+            none += 1
+        elif types is not None and unusual(row, types):
+            odd += 1
+        else:
+            kept.append(line)
+    return b"".join(kept), none, odd
 
 
 def types_of(row: Any) -> set[tuple[Path, str]]:
@@ -116,18 +123,6 @@ def usual_types(lines: Iterable[bytes]) -> dict[Path, str]:
     return dict(pair for pair, _ in reversed(frequency.most_common()))
 
 
-def usual_lines(block: bytes, types: Types) -> tuple[bytes, int]:
-    r"""Keep the lines whose cells are of these types, and count the others.
-
-    Examples
-    --------
-    >>> usual_lines(b'{"a": 1}\n{"a": {"z": 1}}\n', {(): "an object", ("a",): "a number"})
-    (b'{"a": 1}\n', 1)
-    """
-    lines = objects(block.splitlines(keepends=True))
-    return _kept((line, unusual(row, types) is None) for line, row in lines)
-
-
 def unusual(row: Any, types: Types) -> tuple[Path, str] | None:
     """Find a value of another type than most."""
     return next((pair for pair in sorted(types_of(row)) if types.get(pair[0]) != pair[1]), None)
@@ -149,15 +144,11 @@ class LinesPart:
 
     def tables(self, bad: list[str] | None = None) -> Iterator[pa.Table]:
         """Parse block after block; lines that are at fault can be left out."""
-        try:
+        with rest_left_out(bad, self.name, self._fault):
             for block in self._blocks():
                 table = self._parsed(block, bad)
                 if table is not None:
                     yield table
-        except FAULTS as error:
-            if bad is None:
-                raise ValueError(self._fault(error)) from None
-            bad.append(complaint(self.name, error, "the rest of the file"))
 
     def _parsed(self, block: bytes, bad: list[str] | None) -> pa.Table | None:
         """Parse a block, without the lines at fault where those may be left out."""
@@ -167,11 +158,9 @@ class LinesPart:
             except FAULTS:
                 if bad is None:
                     raise
-        sound, odd = sound_lines(block)
-        self._leave_out(odd, "of no JSON", bad)
-        if self.types is not None:
-            sound, odd = usual_lines(sound, self.types)
-            self._leave_out(odd, "with a cell of another type than in most lines", bad)
+        sound, none, odd = sound_lines(block, self.types)
+        self._leave_out(none, "of no JSON", bad)
+        self._leave_out(odd, "with a cell of another type than in most lines", bad)
         try:
             return parsed_lines(sound) if sound.strip() else None
         except FAULTS as error:
@@ -234,8 +223,8 @@ def read_array(path: str) -> pa.Table:
         with open_text(path) as stream:
             data = read_whole(stream, path)
         rows = json.loads(data.decode("utf-8-sig"))
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise ValueError(f"{path}: the gzip file is damaged or cut short") from None
+    except DAMAGED_GZIP as error:
+        raise ValueError(complaint(path, error)) from None
     except (ValueError, RecursionError) as error:
         why = str(error).splitlines()[0][:120]
         raise ValueError(f"{path}: this is JSON that cannot be read ({why})") from None

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from misnomer.rows.files.cells import HEAD, Guess, cast_cells, guess
 from misnomer.rows.files.delimited import TextPart
 from misnomer.rows.files.paths import size_of
-from misnomer.rows.parts import ROWS
+from misnomer.rows.parts import ROWS, PartView
 
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = 1 << 18  # bytes of the first block
@@ -31,18 +31,13 @@ _NUMBERS = ("float", "comma")  # what cells that were read as reals can turn out
 
 
 @dataclass(frozen=True, eq=False)
-class ParsedPart:
+class ParsedPart(PartView):
     """The cells of one file of text, as they were read."""
 
     part: TextPart
     store: list[pa.RecordBatch] | SpillFile
     types: dict[str, pa.DataType]
     kinds: dict[str, str]
-
-    @property
-    def name(self) -> str:
-        """The file, for messages."""
-        return self.part.name
 
     def lines(self, rows: int) -> Iterable[int] | None:
         """Find the line of each row."""

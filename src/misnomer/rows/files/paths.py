@@ -144,7 +144,7 @@ def _fsspec() -> Any:
 
 def open_text(path: str) -> BinaryIO:
     """Open a file near or far; what is gzipped is unpacked on the way."""
-    source = io.BufferedReader(_Raw(opened(path)), 1 << 16)
+    source = io.BufferedReader(Raw(opened(path)), 1 << 16)
     if source.peek(2)[:2] == _PACKED:
         return gzip.open(source, "rb")  # type: ignore[return-value]
     return source
@@ -156,7 +156,7 @@ def open_native(opened: Open) -> Any:
     if isinstance(stream, io.BytesIO):
         return pa.BufferReader(stream.getbuffer())
     raw = getattr(stream, "raw", None)
-    if isinstance(raw, _Raw) and isinstance(raw.source, pa.OSFile):
+    if isinstance(raw, Raw) and isinstance(raw.source, pa.OSFile):
         source, raw.source = raw.source, io.BytesIO()  # which closes with the stream, in its place
         source.seek(0)
         return source
@@ -175,21 +175,29 @@ def in_memory(opened: Open, name: str) -> Open:
         return partial(io.BytesIO, read_whole(stream, name, LONGEST))
 
 
-class _Raw(io.RawIOBase):
-    """An Arrow file as Python's own kind, which iterates over lines and closes what it wraps."""
+class Raw(io.RawIOBase):
+    """Any file as Python's own kind, which iterates over lines and closes what it wraps."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
 
     def readable(self) -> bool:
+        """Say that it can be read."""
         return True
 
+    def take(self, most: int) -> bytes:
+        """Read some bytes, none at the end."""
+        found: bytes = self.source.read(most)
+        return found
+
     def readinto(self, buffer: Any) -> int:
-        data = self.source.read(len(buffer))
+        """Read into a buffer, as Python asks for it."""
+        data = self.take(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
+        """Close what it wraps."""
         self.source.close()
         super().close()
 

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.kernels.blocks import Words
+from misnomer.solvers.moments.products import diagonals, standardized
 from misnomer.solvers.task import tally
 from misnomer.stats import Stats
 from misnomer.table import Batch, Fold, Group, Schema
@@ -123,25 +124,14 @@ def _part(schema: Schema, group: Group, sums: Array, rows: float) -> _Part:
 def _flags(share: Array) -> sparse.sparray:
     """Write ``sqrt(2) (x - share)`` in terms of ``[observed, x]``; the first half stays unused."""
     zero, root = np.zeros_like(share), np.full_like(share, np.sqrt(2.0))
-    return _grid([[zero, zero], [-root * share, root]])
+    return diagonals([[zero, zero], [-root * share, root]])
 
 
 def _powers(mean: Array, variance: Array) -> sparse.sparray:
-    """Write ``z`` and ``(z^2 - 1) / sqrt(2)`` in terms of ``[observed, u, u^2]``."""
+    """Standardize reals; the first third stays unused, and so does a column without spread."""
     flat = variance <= MIN_VARIANCE_SHARE * mean**2
     rate = np.where(flat, 0.0, 1.0 / np.sqrt(np.where(flat, 1.0, variance)))
-    at, zero, half = mean * rate, np.zeros_like(mean), np.sqrt(0.5)
-    return _grid(
-        [
-            [zero, zero, zero],
-            [-at, rate, zero],
-            [half * (at**2 - ~flat), -2.0 * half * at * rate, half * rate**2],
-        ]
-    )
-
-
-def _grid(cells: list[list[Array]]) -> sparse.sparray:
-    return sparse.block_array([[sparse.diags_array(cell) for cell in row] for row in cells])
+    return diagonals([[np.zeros_like(mean)] * 3, *standardized(mean, rate)])
 
 
 def _counts(schema: Schema, group: Group, average: Array, rows: float) -> Array:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,15 +166,37 @@ class NoiseLayer:
         return share / np.where(total > 0, total, 1.0)
 
 
-_NEEDS_SUM = "a model with hidden layers has no {}: fit it without hidden layers"
+@dataclass(frozen=True, eq=False)
+class NoSums(Model):
+    """A model of the labels rather than of the columns: it refuses what takes P(x)."""
+
+    refusal: ClassVar[str]  # a sentence with a place for what there is not
+
+    def expect(self, batch: Batch) -> Stats:
+        """Refuse: there are no sums to learn from."""
+        raise ValueError(self.refusal.format("sufficient sums"))
+
+    def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> Model:
+        """Refuse: there are no sums to learn from."""
+        raise ValueError(self.refusal.format("sufficient sums"))
+
+    def log_prior(self, virtual: Array, classes: float = 0.0) -> float:
+        """Refuse: virtual examples have no density here."""
+        raise ValueError(self.refusal.format("virtual examples"))
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Batch, NDArray[np.intp]]:
+        """Refuse: P(x) is not modeled."""
+        raise ValueError(self.refusal.format("rows to draw"))
 
 
 @dataclass(frozen=True, eq=False)
-class Network(Model):
+class Network(NoSums):
     """Classes scored by layers over t(x); ``weights`` are those of the first layer, (H, S).
 
     ``prior`` is what the network says of a row of which nothing is known.
     """
+
+    refusal = "a model with hidden layers has no {}: fit it without hidden layers"
 
     layers: Layers = field(kw_only=True)
 
@@ -185,23 +208,7 @@ class Network(Model):
 
     def evidence(self, batch: Batch) -> list[Evidence]:
         """Refuse: hidden layers mix the columns."""
-        raise ValueError(_NEEDS_SUM.format("weights of evidence that add up"))
-
-    def expect(self, batch: Batch) -> Stats:
-        """Refuse: there are no sums to learn from."""
-        raise ValueError(_NEEDS_SUM.format("sufficient sums"))
-
-    def maximise(self, stats: Stats, virtual: Array, classes: float = 0.0) -> Model:
-        """Refuse: there are no sums to learn from."""
-        raise ValueError(_NEEDS_SUM.format("sufficient sums"))
-
-    def log_prior(self, virtual: Array, classes: float = 0.0) -> float:
-        """Refuse: virtual examples have no density here."""
-        raise ValueError(_NEEDS_SUM.format("virtual examples"))
-
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Batch, NDArray[np.intp]]:
-        """Refuse: P(x) is not modeled."""
-        raise ValueError(_NEEDS_SUM.format("rows to draw"))
+        raise ValueError(self.refusal.format("weights of evidence that add up"))
 
 
 def ignorant(layers: Layers) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from misnomer.solvers.exact.counts import Array, alpha_pair, checked_dirichlet
+from misnomer.solvers.exact.evidence import log_ending
 from misnomer.solvers.exact.partitions import Pair, Partitions, partitions, symbol_weight
 
 Observed = tuple[tuple[int, int, int], ...]  # rows given 0, rows given 1, and times in the test
@@ -182,20 +183,16 @@ class _Test:
     def _weight(self, symbol: tuple[int, int, int], truth: int) -> Array:
         """Weigh what moved in a symbol counted a and b times, and y times in the test."""
         a, b, y = symbol
-        true_count = (a, b)[truth] + (1 - 2 * truth) * np.arange(-a, b + 1)
-        rising = np.exp(
-            gammaln(self.dirichlet + true_count + y) - gammaln(self.dirichlet + true_count)
-        )
-        return np.asarray(symbol_weight((a, b), self.alpha, self.dirichlet) * rising)
+        test = (0, y) if truth else (y, 0)
+        return symbol_weight((a, b), self.alpha, self.dirichlet, test=test)
 
     def _ending(self, truth: int) -> Array:
         """Return N0! N1! Gamma(A)^2 / (Gamma(A + n0 + D) Gamma(A + n1 - D)), (D, M), A = c M."""
-        total = self.dirichlet * self.symbols
+        total = np.asarray(self.dirichlet * self.symbols, np.float64)
         moved = np.arange(-self.sizes[0], self.sizes[1] + 1)[:, None]
-        in_zero = gammaln(total + (self.sizes[0] + self.n_test * (truth == 0) + moved))
-        in_one = gammaln(total + (self.sizes[1] + self.n_test * (truth == 1) - moved))
-        ways = gammaln(np.array(self.sizes) + 1.0).sum()
-        return np.asarray(np.exp(ways + 2.0 * gammaln(total) - in_zero - in_one))
+        rows = np.array(self.sizes) + self.n_test * (np.arange(2) == truth)
+        ways = gammaln(np.array(self.sizes) + 1.0).sum() + 2.0 * gammaln(total)
+        return np.asarray(np.exp(ways + log_ending(total, rows, moved)))
 
 
 def all_observed(sizes: Pair, n_test: int, symbols: int) -> Iterator[tuple[Observed, Pair]]:

@@ -206,11 +206,13 @@ def _tilt(training: LabeledCounts, weights: list[tuple[int, Array]], test: Count
 
 def _ending(training: LabeledCounts, product: Mass, tilt: float, extra: tuple[int, int]) -> Mass:
     """Return exp(-tilt D) / (Gamma(A + n0 + D) Gamma(A + n1 - D)), n with the ``extra`` rows."""
-    moved = product.support
-    size0, size1 = training.sizes + np.asarray(extra)
-    in_zero, in_one = training.total + (size0 + moved), training.total + (size1 - moved)
-    logs = -gammaln(in_zero) - gammaln(in_one) - tilt * moved
-    return mass_from_logs(product.first, logs)
+    logs = log_ending(training.total, training.sizes + np.asarray(extra), product.support)
+    return mass_from_logs(product.first, logs - tilt * product.support)
+
+
+def log_ending(total: float | Array, sizes: Counts, moved: Counts) -> Array:
+    """Return -log of Gamma(A + n0 + D) Gamma(A + n1 - D)."""
+    return np.asarray(-gammaln(total + (sizes[0] + moved)) - gammaln(total + (sizes[1] - moved)))
 
 
 def _log_total(tree: Node, ending: Mass) -> float:

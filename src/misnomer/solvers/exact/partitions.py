@@ -123,7 +123,9 @@ def _powers(
     return powers
 
 
-def symbol_weight(pair: Pair, alpha: tuple[float, float], dirichlet: float) -> Array:
+def symbol_weight(
+    pair: Pair, alpha: tuple[float, float], dirichlet: float, *, test: Pair = (0, 0)
+) -> Array:
     """Return W(moved) / (a! b!) of a symbol counted a and b times, at moved = -a .. b.
 
     Examples
@@ -132,7 +134,7 @@ def symbol_weight(pair: Pair, alpha: tuple[float, float], dirichlet: float) -> A
     array([0.16, 0.74, 0.36])
     """
     a, b = pair
-    first, logs = log_symbol_weight(a, b, alpha, dirichlet)
+    first, logs = log_symbol_weight(a, b, alpha, dirichlet, test=test)
     weight = np.zeros(a + b + 1)
     weight[a + first : a + first + len(logs)] = np.exp(logs - gammaln(a + 1) - gammaln(b + 1))
     return weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,13 @@ from misnomer.families import Bernoulli, Categorical, Count, Gaussian
 from misnomer.model import Model, weights_of
 from misnomer.solvers.moments.products import (
     FeatureMap,
-    Products,
+    SideSums,
     feature_map,
     feature_rows,
     products,
 )
 from misnomer.solvers.task import Fit, Task
-from misnomer.stats import Stats
+from misnomer.stats import Stats, Sums
 from misnomer.table import Batch, Group, Schema
 
 Array = NDArray[np.float64]
@@ -164,16 +164,6 @@ MAX_SKEW = 0.999  # s of 1 would leave one class without rows
 MAX_TRIPLED_FEATURES = 48  # features whose triples are formed: those that speak loudest
 
 
-@dataclass(frozen=True, eq=False)
-class Triples:
-    """Sum over rows of ``w (x - mean)_i (x - mean)_j (x - mean)_k``, (f, f, f): it adds."""
-
-    total: Array
-
-    def __add__(self, other: Triples) -> Triples:
-        return Triples(self.total + other.total)
-
-
 def third_moments(task: Task, estimator: str = "aligned") -> Fit:
     """Find prior and columns of two classes from unlabeled rows: three passes and a look.
 
@@ -188,7 +178,7 @@ def third_moments(task: Task, estimator: str = "aligned") -> Fit:
     if estimator not in ("aligned", "literal"):
         raise ValueError(f'estimator must be "aligned" or "literal", not {estimator!r}')
     whole = task.whole
-    basis = _without_mirrors(feature_map(task.schema, whole.sums[0], whole.rows), task.schema)
+    basis = _without_mirrors(feature_map(task.schema, whole.sums[0], whole.rows))
     _check(task.schema, basis)
     table = task.fold(
         lambda batch: products(basis, batch, np.zeros(len(batch), np.int32), 1), task.batches
@@ -196,20 +186,20 @@ def third_moments(task: Task, estimator: str = "aligned") -> Fit:
     mean, second = central(table, basis.owner)
     sign, loading = loadings(second)
     picked = np.sort(np.argsort(-loading, kind="stable")[:MAX_TRIPLED_FEATURES])
-    third = task.fold(lambda batch: _triples(basis, batch, mean, picked), task.batches)
+    third: Sums = task.fold(lambda batch: _triples(basis, batch, mean, picked), task.batches)
     pairs = second[np.ix_(picked, picked)]
-    triples = third.total / whole.rows
+    triples = third.arrays[0] / whole.rows
     if estimator == "literal":
-        _check_flags(task.schema, len(picked))
-        return fit_of(task, *as_printed(pairs, triples), whole)
+        _check_flags(basis, len(picked))
+        return fit_of(task, basis, *as_printed(pairs, triples), whole)
     size, s = solve(pairs, triples, sign[picked], basis.owner[picked])
     u = spread(second, size * sign[picked], picked, s)
-    flag = np.isin(np.arange(len(u)), picked) & _flags(task.schema)
+    flag = np.isin(np.arange(len(u)), picked) & basis.flags
     u[flag] = (size * sign[picked])[flag[picked]]  # the paper's own formula
-    return fit_of(task, u, s, whole)
+    return fit_of(task, basis, u, s, whole)
 
 
-def central(table: Products, owner: NDArray[np.intp]) -> tuple[Array, Array]:
+def central(table: SideSums, owner: NDArray[np.intp]) -> tuple[Array, Array]:
     """Compute the mean of each feature and ``z_ij``; 0 within a column, which says nothing."""
     mean = table.first[0] / table.mass[0]
     second = table.second[0] / table.mass[0] - np.outer(mean, mean)
@@ -233,22 +223,29 @@ def solve(second: Array, third: Array, sign: Array, owner: NDArray[np.intp]) -> 
     ``|u_k| = sum_ij sqrt(z_ki z_kj z_ij + z_kij^2 / 4) / sum_ij |z_ij|`` and
     ``s = -sum_ijk z_ijk / sum_ijk 2 u_i z_jk``, with the signs of u taken out.
     """
-    apart = owner[:, None] != owner[None, :]
-    triple = apart[:, :, None] & apart[:, None, :] & apart[None, :, :]
     z2 = second * np.outer(sign, sign)
     z3 = third * sign[:, None, None] * sign[None, :, None] * sign[None, None, :]
-    inner = z2[:, :, None] * z2[:, None, :] * z2[None, :, :] + z3**2 / 4
-    top = np.where(triple, np.sqrt(np.maximum(inner, 0.0)), 0.0).sum(axis=(1, 2))
-    below = np.where(triple, abs(z2)[None, :, :], 0.0).sum(axis=(1, 2))
-    u = top / np.where(below > 0, below, 1.0)
-    weight = np.where(triple, 2 * u[:, None, None] * abs(z2)[None, :, :], 0.0).sum()
+    u, weight, total = _over_triples(z2, z3, abs(z2), owner)
     if weight <= 0:
         raise ValueError(
             "the moment system of three columns has no real solution: no three columns vary "
             "together, so nothing tells two classes apart; give labels, or add columns"
         )
-    s = -float(np.where(triple, z3, 0.0).sum() / weight)
-    return u, float(np.clip(s, -MAX_SKEW, MAX_SKEW))
+    return u, float(np.clip(-total / weight, -MAX_SKEW, MAX_SKEW))
+
+
+def _over_triples(
+    z2: Array, z3: Array, divisor: Array, owner: NDArray[np.intp]
+) -> tuple[Array, float, float]:
+    """Sum over all triples of different columns: u, what divides s, and z_ijk."""
+    apart = owner[:, None] != owner[None, :]
+    triple = apart[:, :, None] & apart[:, None, :] & apart[None, :, :]
+    inner = z2[:, :, None] * z2[:, None, :] * z2[None, :, :] + z3**2 / 4
+    top = np.where(triple, np.sqrt(np.maximum(inner, 0.0)), 0.0).sum(axis=(1, 2))
+    below = np.where(triple, divisor[None, :, :], 0.0).sum(axis=(1, 2))
+    u = top / np.where(below == 0, np.inf, below)
+    weight = np.where(triple, 2 * u[:, None, None] * divisor[None, :, :], 0.0).sum()
+    return u, float(weight), float(np.where(triple, z3, 0.0).sum())
 
 
 def as_printed(second: Array, third: Array) -> tuple[Array, float]:
@@ -257,19 +254,13 @@ def as_printed(second: Array, third: Array) -> tuple[Array, float]:
     ``u_k = sum_ij sqrt(z_ki z_kj z_ij + z_kij^2 / 4) / sum_ij z_ij`` over i, j, k all different;
     a root of a negative number is taken as 0.
     """
-    apart = ~np.eye(len(second), dtype=bool)
-    triple = apart[:, :, None] & apart[:, None, :] & apart[None, :, :]
-    inner = second[:, :, None] * second[:, None, :] * second[None, :, :] + third**2 / 4
-    top = np.where(triple, np.sqrt(np.maximum(inner, 0.0)), 0.0).sum(axis=(1, 2))
-    below = np.where(triple, second[None, :, :], 0.0).sum(axis=(1, 2))
-    u = top / np.where(below == 0, np.inf, below)
-    weight = float(np.where(triple, 2 * u[:, None, None] * second[None, :, :], 0.0).sum())
+    u, weight, total = _over_triples(second, third, second, np.arange(len(second)))
     if weight == 0 or u[0] == 0:
         raise ValueError(
             "Algorithm 3 divides by zero: no three columns vary together, or the first tells "
             'nothing; use estimator="aligned"'
         )
-    s = float(np.clip(-np.where(triple, third, 0.0).sum() / weight, -MAX_SKEW, MAX_SKEW))
+    s = float(np.clip(-total / weight, -MAX_SKEW, MAX_SKEW))
     sign = np.sign(second[0] / ((1 - s**2) * u[0]))
     sign[0] = np.sign(u[0])
     return abs(u) * sign, s
@@ -285,11 +276,10 @@ def spread(second: Array, u: Array, picked: NDArray[np.intp], s: float) -> Array
     return out
 
 
-def fit_of(task: Task, u: Array, s: float, whole: Stats) -> Fit:
+def fit_of(task: Task, basis: FeatureMap, u: Array, s: float, whole: Stats) -> Fit:
     """Put the model of class 0 and class 1 together."""
     average = whole.sums[0] / whole.rows
-    shift = np.stack([-(1 + s) * u, (1 - s) * u])
-    means = np.stack([_shifted(task.schema, average, row) for row in shift])
+    means = average + np.outer([-(1 + s), 1 - s], _of_statistics(task.schema, basis, u))
     means, moved = project(task.schema, means, average, whole.rows)
     prior = np.array([(1 - s) / 2, (1 + s) / 2])
     virtual = task.smoothing.virtual(task.schema, whole, np.full((1, 2), 0.5))
@@ -301,69 +291,42 @@ def fit_of(task: Task, u: Array, s: float, whole: Stats) -> Fit:
     return Fit(model, objective, (objective,), details=details, projection=moved)
 
 
-def _shifted(schema: Schema, average: Array, shift: Array) -> Array:
-    """Add a shift of the features to mean statistics: the way back from features, (S,)."""
-    parts, start = [], 0
-    for group in schema.groups:
-        old, family = average[group.span], group.family
-        d = family.columns
-        size = len(old) - d * isinstance(family, Bernoulli | Gaussian)
-        delta = shift[start : start + size]
-        start += size
-        if isinstance(family, Bernoulli):
-            parts.append(np.concatenate([old[:d], old[d:] + delta]))
-        elif isinstance(family, Gaussian):
-            parts.append(_shifted_reals(old, delta, d))
-        else:
-            parts.append(old + delta)
-    return np.concatenate(parts)
+def _of_statistics(schema: Schema, basis: FeatureMap, u: Array) -> Array:
+    """Turn a shift of features into one of mean statistics, (S,): which cells are seen stays."""
+    families = [group.family for group in schema.groups]
+    count = [family.columns * isinstance(family, Bernoulli | Gaussian) for family in families]
+    pairs = zip(families, count, strict=True)
+    free = np.concatenate([np.arange(len(family.owner)) >= d for family, d in pairs])
+    out = np.zeros(len(free))
+    out[free] = np.linalg.solve(basis.of[np.flatnonzero(free)].T.toarray(), u)
+    return out
 
 
-def _shifted_reals(old: Array, delta: Array, d: int) -> Array:
-    seen, first, second = np.split(old, 3)
-    n = np.where(seen > 0, seen, 1.0)
-    m = first / n
-    v = np.maximum(second / n - m**2, 0.0)
-    line = delta[:d] * np.sqrt(v)
-    square = delta[d:] * v * np.sqrt(2.0) + 2 * m * line
-    return np.concatenate([seen, first + line, second + square])
-
-
-def _without_mirrors(basis: FeatureMap, schema: Schema) -> FeatureMap:
+def _without_mirrors(basis: FeatureMap) -> FeatureMap:
     """Keep one feature of each flag: the other one is its mirror image."""
-    parts = []
-    for group in schema.groups:
-        d = group.family.columns
-        size = len(group.family.owner) - d * isinstance(group.family, Gaussian)
-        mirrored = (np.arange(size) < d) & isinstance(group.family, Bernoulli)
-        parts.append(~mirrored)
-    kept = np.flatnonzero(np.concatenate(parts)) if parts else np.zeros(0, np.intp)
-    return FeatureMap(basis.of[:, kept], basis.owner[kept], basis.words)
+    kept = np.flatnonzero(~basis.mirrors)
+    return replace(
+        basis,
+        of=basis.of[:, kept],
+        owner=basis.owner[kept],
+        flags=basis.flags[kept],
+        mirrors=basis.mirrors[kept],
+    )
 
 
-def _flags(schema: Schema) -> NDArray[np.bool_]:
-    """Tell which features are those of flags, (f,)."""
-    parts = []
-    for group in schema.groups:
-        d = group.family.columns
-        size = len(group.family.owner) - d * isinstance(group.family, Bernoulli | Gaussian)
-        parts.append(np.full(size, isinstance(group.family, Bernoulli)))
-    return np.concatenate(parts)
-
-
-def _triples(basis: FeatureMap, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Triples:
+def _triples(basis: FeatureMap, batch: Batch, mean: Array, picked: NDArray[np.intp]) -> Sums:
+    """Sum ``w (x - mean)_i (x - mean)_j (x - mean)_k`` over rows, (f, f, f)."""
     f = len(picked)
     total = np.zeros((f * f, f))
-    for x, weight in feature_rows(basis, batch, rows=512):
-        x = x[:, picked] - mean[picked]
+    for _, features, weight in feature_rows(basis, batch, rows=512):
+        x = features.toarray()[:, picked] - mean[picked]
         pairs = (x[:, :, None] * x[:, None, :]).reshape(len(x), f * f)
         total += pairs.T @ (x * weight[:, None])
-    return Triples(total.reshape(f, f, f))
+    return Sums((total.reshape(f, f, f),))
 
 
-def _check_flags(schema: Schema, columns: int) -> None:
-    flags = all(isinstance(group.family, Bernoulli) for group in schema.groups)
-    if not flags or columns != sum(group.family.columns for group in schema.groups):
+def _check_flags(basis: FeatureMap, tripled: int) -> None:
+    if not basis.flags.all() or tripled < len(basis.flags):
         raise ValueError(
             f"Algorithm 3 in print is for flags, {MAX_TRIPLED_FEATURES} at most: cut other columns "
             'into flags, or use estimator="aligned"'

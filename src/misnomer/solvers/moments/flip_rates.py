@@ -15,8 +15,10 @@ less that part, at no further pass. With G parts and estimates e_g,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,7 @@ from misnomer.model import Model, weights_of
 from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.products import (
     FeatureMap,
-    PairSums,
-    Products,
+    SideSums,
     contrast,
     feature_map,
     pair_sums,
@@ -110,36 +111,37 @@ def moments(task: Task, estimator: str = "least-squares") -> ClosedForm:
         solve = literal if estimator == "literal" else equation_13
         return fit_of(task, sides, solve(basis, _products(task, basis)))
     u = contrast(basis, sides.sums[1] / sides.mass[1], sides.sums[0] / sides.mass[0])
-    parts = task.fold(
+    sums = task.fold(
         lambda batch: pair_sums(basis, u, batch, _part(batch), 2 * JACKKNIFE_PARTS),
         task.batches,
     )
-    fit = fit_of(task, sides, least_squares(basis, merged(parts)))
+    parts = by_part(sums)
+    fit = fit_of(task, sides, least_squares(basis, reduce(add, parts)))
     errors = jackknife(parts, lambda sums: _unknowns(least_squares(basis, sums), sums))
     named = {"alpha": errors[0], "beta": errors[1], "prior": errors[2], "flip_rates": errors[3:]}
     return replace(fit, standard_errors=named)
 
 
-def least_squares(basis: FeatureMap, sums: PairSums) -> Mixture:
+def least_squares(basis: FeatureMap, sums: SideSums) -> Mixture:
     """Regress D and E on C: ``r = sum C D / sum C^2``, then solve for alpha and beta."""
     minus, plus = sums.first / sums.mass[:, None]
     square = float(pairs_of(plus - minus, basis.words))
     check_informative(basis, plus - minus, square)
-    D = sums.pairs[1] / sums.mass[1] - pairs_of(plus, basis.words)
-    E = sums.pairs[0] / sums.mass[0] - pairs_of(minus, basis.words)
+    D = sums.second[1] / sums.mass[1] - pairs_of(plus, basis.words)
+    E = sums.second[0] / sums.mass[0] - pairs_of(minus, basis.words)
     rD, rE = max(0.0, float(D) / square), max(0.0, float(E) / square)
     gap = 1.0 / ((1 + rD + rE) ** 2 - 4 * rD * rE)  # (alpha - beta)^2
     return roots(rD * gap, rE * gap, gap)
 
 
-def literal(basis: FeatureMap, table: Products) -> Mixture:
+def literal(basis: FeatureMap, table: SideSums) -> Mixture:
     """Compute ``sum C D / sum [(C + D + E)^2 - 4 D E]`` and the same with E: (18) and (19)."""
     C, D, E = _cells(basis, table)
     below = _denominator(C, D, E)
     return roots(float(C @ D) / below, float(C @ E) / below, float(C @ C) / below)
 
 
-def equation_13(basis: FeatureMap, table: Products) -> Mixture:
+def equation_13(basis: FeatureMap, table: SideSums) -> Mixture:
     """Take beta from (18) and (15), and alpha from (13), each cell weighted by its C.
 
     Of the two admissible pairs, that with alpha > beta is taken: flip rates that add up to less
@@ -178,7 +180,7 @@ def alpha_given_beta(beta: float, C: float, D: float, E: float) -> float:
     return beta * ((1 - beta) * (C + D) - beta * E) / (E * (1 - 2 * beta))
 
 
-def _cells(basis: FeatureMap, table: Products) -> tuple[Array, Array, Array]:
+def _cells(basis: FeatureMap, table: SideSums) -> tuple[Array, Array, Array]:
     """List C, D and E of every pair of features of different columns."""
     mean = table.first / table.mass[:, None]
     E, D = table.second / table.mass[:, None, None] - np.einsum("ri,rj->rij", mean, mean)
@@ -280,14 +282,14 @@ def _part(batch: Batch) -> NDArray[np.int32]:
     )
 
 
-def _unknowns(mixture: Mixture, sums: PairSums) -> Array:
+def _unknowns(mixture: Mixture, sums: SideSums) -> Array:
     """List alpha, beta, P(true 1) and both flip rates."""
     labeled = float(sums.mass[1] / sums.mass.sum())
     rates = mixture.flip_rates(labeled)
     return np.array([mixture.alpha, mixture.beta, mixture.prior(labeled), *rates])
 
 
-def _products(task: Task, basis: FeatureMap) -> Products:
+def _products(task: Task, basis: FeatureMap) -> SideSums:
     if len(basis.owner) > MAX_PRODUCT_FEATURES or basis.words.any():
         raise ValueError(
             f"the literal estimator needs a table of {len(basis.owner)} x {len(basis.owner)} "
@@ -317,45 +319,30 @@ def _check(task: Task, estimator: str) -> None:
 JACKKNIFE_PARTS = 20  # of the rows; each is left out once
 
 
-def merged(parts: PairSums) -> PairSums:
-    """Add up the parts, (2 G,) -> (2,): side is the fastest index."""
-    return PairSums(*(_by_part(values).sum(axis=0) for values in _values(parts)))
+def by_part(sums: SideSums) -> list[SideSums]:
+    """Take the parts apart, (2 G, ...) -> G times (2, ...): side is the fastest index."""
+    apart = [values.reshape(-1, 2, *values.shape[1:]) for values in sums.values]
+    return [SideSums(*part) for part in zip(*apart, strict=True)]
 
 
-def jackknife(parts: PairSums, estimate: Callable[[PairSums], Array]) -> Array:
+def jackknife(parts: Sequence[SideSums], estimate: Callable[[SideSums], Array]) -> Array:
     """Compute the standard error of each number of an estimate; infinite where it fails.
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> one = np.ones((2 * JACKKNIFE_PARTS, 1))
-    >>> parts = PairSums(one[:, 0], rng.normal(size=one.shape), one[:, 0])
-    >>> mean = jackknife(parts, lambda sums: sums.first[:, 0] / sums.mass)
-    >>> by_hand = parts.first.reshape(JACKKNIFE_PARTS, 2).std(axis=0, ddof=1) / np.sqrt(
-    ...     JACKKNIFE_PARTS
-    ... )
-    >>> np.allclose(mean, by_hand)
+    >>> rng, one = np.random.default_rng(0), np.ones(2)
+    >>> drawn = rng.normal(size=(JACKKNIFE_PARTS, 2, 1))
+    >>> parts = [SideSums(one, first, one) for first in drawn]
+    >>> error = jackknife(parts, lambda sums: sums.first[:, 0] / sums.mass)
+    >>> by_hand = drawn[:, :, 0].std(axis=0, ddof=1) / np.sqrt(JACKKNIFE_PARTS)
+    >>> np.allclose(error, by_hand)
     True
     """
-    by_part = [_by_part(values) for values in _values(parts)]
-    used = np.flatnonzero(by_part[0].sum(axis=1) > 0)
+    total = reduce(add, parts)
     try:
-        left = np.stack([estimate(_without(by_part, int(g))) for g in used])
+        left = np.stack([estimate(total - part) for part in parts if part.mass.sum() > 0])
     except ValueError:  # without some part the form has no solution: nothing is sure
-        return np.full(len(estimate(merged(parts))), np.inf)
-    G = len(used)
+        return np.full(len(estimate(total)), np.inf)
+    G = len(left)
     error: Array = np.sqrt((G - 1) / G * np.sum((left - left.mean(axis=0)) ** 2, axis=0))
     return error
-
-
-def _values(parts: PairSums) -> tuple[Array, Array, Array]:
-    return parts.mass, parts.first, parts.pairs
-
-
-def _by_part(values: Array) -> Array:
-    """Give parts an axis of their own, (2 G, ...) -> (G, 2, ...)."""
-    return values.reshape(-1, 2, *values.shape[1:])
-
-
-def _without(by_part: list[Array], g: int) -> PairSums:
-    return PairSums(*(values.sum(axis=0) - values[g] for values in by_part))

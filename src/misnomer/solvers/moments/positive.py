@@ -19,10 +19,18 @@ from numpy.typing import NDArray
 
 from misnomer.channel import positive_unlabeled
 from misnomer.model import Model, weights_of
-from misnomer.solvers.em import bounded, climb
+from misnomer.solvers.em import best_of, bounded, climb
 from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.flip_rates import check_informative
-from misnomer.solvers.moments.products import contrast, feature_map, pair_sums, pairs_of, products
+from misnomer.solvers.moments.products import (
+    FeatureMap,
+    SideSums,
+    contrast,
+    feature_map,
+    pair_sums,
+    pairs_of,
+    products,
+)
 from misnomer.solvers.task import Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch
@@ -55,18 +63,18 @@ def closed_form(task: Task, design: str, estimator: str = "least-squares") -> Fi
 def _closed_form(task: Task, design: str, estimator: str = "least-squares") -> tuple[Stats, float]:
     sides = task.fold(lambda batch: tally(batch, _side(batch), 2), task.batches)
     _check(sides, design)
-    if estimator == "literal":
-        return sides, share_as_printed(task, sides, design)
-    return sides, positive_share(task, sides, _population(sides, design), design)
+    basis = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
+    share = share_as_printed if estimator == "literal" else positive_share
+    rare = 1 / (_population(sides, design).rows + 2)
+    return sides, float(np.clip(share(task, basis, sides, design), rare, 1 - rare))
 
 
 def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
     """Take p as P(positive), and find the columns of the negatives by unmixing."""
     population = _population(sides, design)
     means = np.stack([population.sums[0] / population.rows, sides.sums[1] / sides.mass[1]])
-    mean = unmix_components(
-        means[0], means[1], 1.0, p
-    )  # labeled rows are pure: alpha = 1, beta = p
+    # Labeled rows are pure: alpha = 1, beta = p.
+    mean = unmix_components(means[0], means[1], 1.0, p)
     mean, moved = project(task.schema, mean, means[0], population.rows)
     prior = np.array([1 - p, p])
     labeled = min(1.0 - 1e-9, sides.mass[1] / max(population.rows * p, 1e-300))
@@ -80,34 +88,26 @@ def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
     return Fit(model, objective, (objective,), details=details, projection=moved)
 
 
-def positive_share(task: Task, sides: Stats, population: Stats, design: str) -> float:
-    """Compute ``p = sum C D / sum (C D + C^2)`` over all pairs of columns, kept inside (0, 1)."""
-    basis = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
+def positive_share(task: Task, basis: FeatureMap, sides: Stats, design: str) -> float:
+    """Compute ``p = sum C D / sum (C D + C^2)`` over all pairs of columns."""
+    population = _population(sides, design)
     u = contrast(basis, sides.sums[1] / sides.mass[1], population.sums[0] / population.rows)
     sums = task.fold(lambda batch: pair_sums(basis, u, batch, _side(batch), 2), task.batches)
-    positive = sums.first[1] / sums.mass[1]
-    whole = slice(0, 1) if design == "two-sample" else slice(0, 2)
-    rows = sums.mass[whole].sum()
-    mean = sums.first[whole].sum(axis=0) / rows
+    positive, mean, pairs = _averages(sums, design)
     square = float(pairs_of(positive - mean, basis.words))
     check_informative(basis, positive - mean, square)
-    covariance = sums.pairs[whole].sum() / rows - float(pairs_of(mean, basis.words))
-    p = covariance / (covariance + square) if covariance > 0 else 0.0
-    return float(np.clip(p, 1 / (rows + 2), 1 - 1 / (rows + 2)))
+    covariance = float(pairs) - float(pairs_of(mean, basis.words))
+    return covariance / (covariance + square) if covariance > 0 else 0.0
 
 
-def share_as_printed(task: Task, sides: Stats, design: str) -> float:
-    """Compute (17), without the first value of each column, kept inside (0, 1).
+def share_as_printed(task: Task, basis: FeatureMap, sides: Stats, design: str) -> float:
+    """Compute (17), without the first value of each column.
 
     ``sum (P_ij - Q_i Q_j) / sum (P_ij + P_i P_j - P_i Q_j - Q_i P_j)``, P of the population and Q
     of the positives. Right would be ``P_i P_j`` above and ``Q_i Q_j`` below.
     """
-    basis = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
     table = task.fold(lambda batch: products(basis, batch, _side(batch), 2), task.batches)
-    whole = slice(0, 1) if design == "two-sample" else slice(0, 2)
-    rows = float(table.mass[whole].sum())
-    Q, P = table.first[1] / table.mass[1], table.first[whole].sum(axis=0) / rows
-    both = table.second[whole].sum(axis=0) / rows
+    Q, P, both = _averages(table, design)
     first = np.zeros(len(basis.owner), bool)
     first[np.unique(basis.owner, return_index=True)[1]] = True
     used = (basis.owner[:, None] != basis.owner[None, :]) & ~first[:, None] & ~first[None, :]
@@ -116,7 +116,14 @@ def share_as_printed(task: Task, sides: Stats, design: str) -> float:
     below = float((both + np.outer(P, P) - mixed - mixed.T)[used].sum())
     if below == 0:
         raise ValueError('(17) in print is 0/0 here; use estimator="closed-form"')
-    return float(np.clip(above / below, 1 / (rows + 2), 1 - 1 / (rows + 2)))
+    return above / below
+
+
+def _averages(sums: SideSums, design: str) -> tuple[Array, Array, Array]:
+    """Average the features of the positives; and those of the population, and their products."""
+    whole = slice(0, 1 if design == "two-sample" else 2)
+    mass, first, second = (values[whole].sum(axis=0) for values in sums.values)
+    return sums.first[1] / sums.mass[1], first / mass, second / mass
 
 
 def em_from_closed_form(task: Task, design: str) -> Fit:
@@ -133,9 +140,7 @@ def em_from_closed_form(task: Task, design: str) -> Fit:
     shares = dict.fromkeys(
         [float(np.clip(share, MIN_START_SHARE, 1 - MIN_START_SHARE)), *START_SHARES]
     )
-    fits = [_climb(coded, design, _at(task, design, sides, share, p)) for p in shares]
-    best = max(fits, key=lambda fit: fit.objective)
-    best = replace(best, objectives=np.array([fit.objective for fit in fits]))
+    best = best_of(_climb(coded, design, _at(task, design, sides, share, p)) for p in shares)
     return best if design == "one-sample" else replace(best, model=_of_unlabeled(best.model))
 
 

@@ -31,6 +31,8 @@ class FeatureMap:
     owner: NDArray[np.intp]  # (f,): the column that each feature belongs to
     # (d,): the columns that stand for the words of a text: they pair with themselves
     words: NDArray[np.bool_]
+    flags: NDArray[np.bool_]  # (f,): the features of flags; of each flag the one that it is on...
+    mirrors: NDArray[np.bool_]  # (f,): ... and the one that it is off, its mirror image
 
     @property
     def columns(self) -> int:
@@ -40,22 +42,21 @@ class FeatureMap:
 
 def feature_map(schema: Schema, total: Array, rows: float) -> FeatureMap:
     """Build the map; ``total`` are the sums over all rows, (S,), to standardize the reals."""
-    maps, owners, words = [], [], []
-    start = 0
+    maps, words = [], list[bool]()
+    owners, flags, mirrors = [np.zeros(0, np.intp)], [np.zeros(0, bool)], [np.zeros(0, bool)]
     for group in schema.groups:
+        family, text = group.family, isinstance(group.family, Count)
         maps.append(_map(group, total[group.span] / max(rows, 1e-300)))
-        own = np.zeros(len(group.family.owner), np.intp)
-        if not isinstance(group.family, Count):
-            own = group.family.owner
-        if isinstance(group.family, Gaussian):
-            own = own[: 2 * group.family.columns]
-        columns = 1 if isinstance(group.family, Count) else group.family.columns
-        owners.append(own + start)
-        words += [isinstance(group.family, Count)] * columns
-        start += columns
-    owner = np.concatenate(owners) if owners else np.zeros(0, np.intp)
+        own = np.zeros(family.columns, np.intp) if text else family.owner
+        own = own[: maps[-1].shape[1]]
+        owners.append(own + len(words))
+        flags.append(np.full(len(own), isinstance(family, Bernoulli)))
+        mirrors.append(flags[-1] & (np.arange(len(own)) < family.columns))
+        words += [text] * (1 if text else family.columns)
     of = sparse.csr_array(sparse.block_diag(maps)) if maps else sparse.csr_array((0, 0))
-    return FeatureMap(of, owner, np.array(words, bool))
+    by_feature = (np.concatenate(each) for each in (owners, flags, mirrors))
+    owner, flag, mirror = by_feature
+    return FeatureMap(of, owner, np.array(words, bool), flag, mirror)
 
 
 def _map(group: Group, mean: Array) -> sparse.csr_array:
@@ -71,13 +72,22 @@ def _map(group: Group, mean: Array) -> sparse.csr_array:
     m = first / seen
     v = np.maximum(second / seen - m**2, 0.0)
     v = np.where(v > 1e-12 * second / seen, v, 1.0)  # a constant column, but for rounding
-    root = np.sqrt(2.0)
-    square = [(m**2 - v) / (v * root), -2 * m / (v * root), 1 / (v * root)]
-    line = [-m / np.sqrt(v), 1 / np.sqrt(v), np.zeros(d)]
-    blocks = [
-        [sparse.diags_array(a), sparse.diags_array(b)] for a, b in zip(line, square, strict=True)
-    ]
-    return sparse.csr_array(sparse.block_array(blocks))
+    return sparse.csr_array(diagonals(standardized(m, 1 / np.sqrt(v))).T)
+
+
+def standardized(mean: Array, rate: Array) -> list[list[Array]]:
+    """Write ``z`` and ``(z^2 - 1) / sqrt(2)`` in terms of ``[observed, u, u^2]``.
+
+    ``z = rate (u - mean)``, with the rate one over the standard deviation; 0 makes both 0.
+    """
+    at, half = mean * rate, np.sqrt(0.5)
+    line = [-at, rate, np.zeros_like(mean)]
+    return [line, [half * (at**2 - (rate > 0)), -2.0 * half * at * rate, half * rate**2]]
+
+
+def diagonals(cells: list[list[Array]]) -> sparse.sparray:
+    """Put diagonal matrices side by side and below each other."""
+    return sparse.block_array([[sparse.diags_array(cell) for cell in row] for row in cells])
 
 
 def contrast(basis: FeatureMap, plus: Array, minus: Array) -> Array:
@@ -95,36 +105,43 @@ def _shared(basis: FeatureMap, mean: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PairSums:
-    """Sums over rows, by side, that give every product of two columns at once.
-
-    With ``s_j(x) = u_j . feature_j(x)``, ``sum_{i != j} s_i s_j = (sum_j s_j)^2 - sum_j s_j^2``.
-    No table of pairs is ever made. Two different positions of a text are a pair as well.
-    """
+class SideSums:
+    """Sums over rows, by side, of something and of products of two such things."""
 
     mass: Array  # (R,): weight of the rows of each side
-    first: Array  # (R, d): sum of s_j(x)
-    pairs: Array  # (R,): sum of ``sum_{i != j} s_i(x) s_j(x)``
+    first: Array  # (R, d) or (R, f)
+    second: Array  # (R,) or (R, f, f)
 
-    def __add__(self, other: PairSums) -> PairSums:
-        return PairSums(self.mass + other.mass, self.first + other.first, self.pairs + other.pairs)
+    @property
+    def values(self) -> tuple[Array, Array, Array]:
+        """All of it."""
+        return self.mass, self.first, self.second
+
+    def __add__(self, other: SideSums) -> SideSums:
+        return SideSums(*map(np.add, self.values, other.values))
+
+    def __sub__(self, other: SideSums) -> SideSums:
+        return SideSums(*map(np.subtract, self.values, other.values))
 
 
 def pair_sums(
     basis: FeatureMap, u: Array, batch: Batch, side: NDArray[np.int32], R: int
-) -> PairSums:
-    """Add up over the rows of a batch; a negative side leaves a row out. O(n d)."""
+) -> SideSums:
+    """Sum ``s_j(x) = u_j . feature_j(x)``, (R, d), and all pairs of them, (R,). O(n d).
+
+    ``sum_{i != j} s_i s_j = (sum_j s_j)^2 - sum_j s_j^2``, so no table of pairs is ever made. Two
+    different positions of a text are a pair as well. A negative side leaves a row out.
+    """
     spread = sparse.csr_array((u, (np.arange(len(u)), basis.owner)), shape=(len(u), basis.columns))
-    total = PairSums(np.zeros(R), np.zeros((R, basis.columns)), np.zeros(R))
-    for piece, t in _statistic_rows(batch):
-        s, within = _scores(basis, t, u, spread)
+    total = SideSums(np.zeros(R), np.zeros((R, basis.columns)), np.zeros(R))
+    for piece, x, weight in feature_rows(basis, batch):
+        s, within = _scores(basis, x, u, spread)
         pairs = pairs_of(s) + within
-        weight = np.ones(len(s)) if batch.weight is None else batch.weight[piece]
         kept = side[piece] >= 0
         code, weight = side[piece][kept], weight[kept]
         share = sparse.csr_array((weight, (code, np.arange(len(code)))), shape=(R, len(code)))
         mass = np.bincount(code, weight, minlength=R).astype(np.float64)
-        total = total + PairSums(mass, share @ s[kept], share @ pairs[kept])
+        total = total + SideSums(mass, share @ s[kept], share @ pairs[kept])
     return total
 
 
@@ -144,10 +161,9 @@ def pairs_of(s: Array, repeated: NDArray[np.bool_] | None = None) -> Array:
 
 
 def _scores(
-    basis: FeatureMap, t: sparse.csr_array, u: Array, spread: sparse.csr_array
+    basis: FeatureMap, feature: sparse.csr_array, u: Array, spread: sparse.csr_array
 ) -> tuple[Array, Array]:
     """Score each column of each row, and the pairs of positions within its texts."""
-    feature = sparse.csr_array(t @ basis.of)
     s = (feature @ spread).toarray()
     within = np.zeros(len(s))
     for column in np.flatnonzero(basis.words):
@@ -162,38 +178,14 @@ def _scores(
     return s, within
 
 
-def _statistic_rows(
-    batch: Batch, rows: int = CHUNK_ROWS
-) -> Iterator[tuple[slice, sparse.csr_array]]:
-    for start in range(0, len(batch), rows):
-        piece = slice(start, min(start + rows, len(batch)))
-        blocks = [sparse.csr_array(statistic(block.take(piece))) for block in batch.blocks]
-        yield piece, sparse.csr_array(sparse.hstack(blocks))
-
-
-@dataclass(frozen=True, eq=False)
-class Products:
-    """Mean products of features by side: mass (R,), first (R, f), second (R, f, f)."""
-
-    mass: Array
-    first: Array
-    second: Array
-
-    def __add__(self, other: Products) -> Products:
-        return Products(
-            self.mass + other.mass, self.first + other.first, self.second + other.second
-        )
-
-
-def products(basis: FeatureMap, batch: Batch, side: NDArray[np.int32], R: int) -> Products:
-    """Add up every product of two features: the table that `PairSums` does without."""
+def products(basis: FeatureMap, batch: Batch, side: NDArray[np.int32], R: int) -> SideSums:
+    """Sum the features, (R, f), and every product of two: the table that `pair_sums` avoids."""
     f = len(basis.owner)
-    total = Products(np.zeros(R), np.zeros((R, f)), np.zeros((R, f, f)))
-    for piece, t in _statistic_rows(batch):
-        x = (t @ basis.of).toarray()
-        weight = np.ones(len(x)) if batch.weight is None else batch.weight[piece]
+    total = SideSums(np.zeros(R), np.zeros((R, f)), np.zeros((R, f, f)))
+    for piece, features, weight in feature_rows(basis, batch):
+        x = features.toarray()
         chosen = [weight * (side[piece] == r) for r in range(R)]
-        total = total + Products(
+        total = total + SideSums(
             np.array([w.sum() for w in chosen]),
             np.stack([w @ x for w in chosen]),
             np.stack([(x * w[:, None]).T @ x for w in chosen]),
@@ -203,8 +195,10 @@ def products(basis: FeatureMap, batch: Batch, side: NDArray[np.int32], R: int) -
 
 def feature_rows(
     basis: FeatureMap, batch: Batch, rows: int = CHUNK_ROWS
-) -> Iterator[tuple[Array, Array]]:
-    """List the features of the rows and their weights, chunk by chunk."""
-    for piece, t in _statistic_rows(batch, rows):
-        x = (t @ basis.of).toarray()
-        yield x, np.ones(len(x)) if batch.weight is None else batch.weight[piece]
+) -> Iterator[tuple[slice, sparse.csr_array, Array]]:
+    """List which rows, their features and their weights, chunk by chunk."""
+    for start in range(0, len(batch), rows):
+        piece = slice(start, min(start + rows, len(batch)))
+        blocks = [sparse.csr_array(statistic(block.take(piece))) for block in batch.blocks]
+        x = sparse.csr_array(sparse.csr_array(sparse.hstack(blocks)) @ basis.of)
+        yield piece, x, np.ones(x.shape[0]) if batch.weight is None else batch.weight[piece]
