@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import secrets
 import shutil
 import socket
 import tempfile
@@ -20,7 +21,8 @@ import uvicorn
 
 from misnomer.audit import audit
 from misnomer.audit.frames import Shape
-from misnomer.review.server.app import application, bound, new_token
+from misnomer.review.server.app import application
+from misnomer.review.server.serve import bind
 from misnomer.review.session import Review
 
 ROWS, SMALL = 1_000_000, 2_000
@@ -109,8 +111,8 @@ def first_paint(address: str) -> float | None:
 @contextmanager
 def served(review: Review):
     """Serve a review in a thread; hand out the port and the token."""
-    place, _ = bound("127.0.0.1", 0)
-    port, token = place.getsockname()[1], new_token()
+    place, _ = bind("127.0.0.1", 0)
+    port, token = place.getsockname()[1], secrets.token_urlsafe(24)
     app = application(review, host="127.0.0.1", port=port, token=token, name="speed")
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
@@ -135,7 +137,7 @@ def while_fitting(found, folder: str) -> None:
         started = time.perf_counter()
         spent = timed(Visitor(port, token), 200)
         show(spent)
-        review.wait_for_fit(600)
+        review.refitter.wait(600)
         seconds = time.perf_counter() - started
         print(f"{review.ranking.version} fits in {seconds:.0f} s")
 

@@ -20,7 +20,8 @@ from misnomer.audit import audit
 from misnomer.cli import app
 from misnomer.review import exchange, export
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import fingerprint, load_for_review
+from misnomer.review.rows.origin import load_for_review
+from misnomer.review.rows.source import fingerprint
 from misnomer.review.server.serve import Guard, ImpatientProtocol, announcing
 from misnomer.review.session import FILE
 from tests.audited import pets
@@ -123,7 +124,7 @@ def task(row, label):
 
 def test_an_import_is_all_or_nothing(folder, tmp_path, monkeypatch):
     found = load_for_review(folder)
-    names = list(map(str, found.classes))
+    names = list(map(str, found.audit.classes))
     file = tmp_path / "tasks.json"
     file.write_text(json.dumps([task(row, names[0]) for row in range(5)]))
     real, count = Decisions._insert, 0
@@ -151,7 +152,7 @@ def test_an_audit_that_may_only_be_read_can_be_exported(folder, tmp_path, monkey
     found = load_for_review(folder)
     if decided:
         file = tmp_path / "tasks.json"
-        file.write_text(json.dumps([task(row, str(found.classes[0])) for row in range(5)]))
+        file.write_text(json.dumps([task(row, str(found.audit.classes[0])) for row in range(5)]))
         exchange.run(found, folder, file)
     before = sorted(path.name for path in folder.iterdir())
     allowed = os.access

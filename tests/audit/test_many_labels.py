@@ -133,6 +133,10 @@ def test_the_page_is_small_and_safe_and_the_model_predicts(always, tmp_path):
     assert len(page) < 1 << 20
     assert "<b>label" not in page and "&lt;b&gt;label" in page
     assert f"{len(found.ranking):,} flagged" in page
+    assert "Share of the rows so labeled" not in page and "By column value" not in page
+    assert f"{found.confusions.num_rows - 100:,} more confusions are in" in page
+    worst = str(table["note"][int(found.ranking[0])])
+    assert f"<dd>{worst}</dd>" in page
     assert "<script" not in page and "http:" not in page.replace("http-equiv", "")
     same = load_predictor(folder / "model.safetensors")
     place, chance = found.model.best(table)

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.pipeline import make_pipeline
@@ -18,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from misnomer import Logistic, NoisyLabelClassifier, NoisyLabelNB
 from misnomer.channel import Channel, unlabeled
+from misnomer.classifiers.choose import warn_of_search
 
 PLAIN = {"channel": "identity", "solver": "counts"}
 TENNIS = """
@@ -323,3 +325,10 @@ def test_a_learner_with_settings_is_asked_as_its_name_is():
     named, same, flat = (fit.predict_proba(X) for fit in fits)
     np.testing.assert_array_equal(named, same)
     assert abs(named - flat).max() > 0.01
+
+
+def test_who_chose_no_solver_hears_of_none():
+    with pytest.warns(ConvergenceWarning, match="stopped after 3 passes, before it had settled"):
+        warn_of_search("auto", 3)
+    with pytest.warns(ConvergenceWarning, match='The solver "em" has not .* raise max_iter'):
+        warn_of_search("em", 3)

@@ -11,7 +11,8 @@ import pytest
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Bins, Reviewed, advice, left
 from misnomer.review.ranking import Filter, as_filter, entropy, rank_rows
-from misnomer.review.rows.origin import fingerprint, load_for_review, noticed
+from misnomer.review.rows.origin import load_for_review, noticed
+from misnomer.review.rows.source import fingerprint
 from misnomer.review.session import FILE, Review
 
 
@@ -35,8 +36,20 @@ def truth(audited):
 
 def test_the_most_likely_wrong_comes_first(review):
     row, check = review.next()
-    assert row == review.audit.ranking[0] or review.ranking.wrong[row] == review.ranking.wrong.max()
+    assert row == review.audit.ranking[0]
     assert not check
+
+
+def test_suspects_come_in_the_order_of_the_report_where_all_are_sure():
+    from misnomer.audit import audit
+
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 400)
+    label = np.where(rng.random(400) < 0.1, 1 - true, true)
+    found = audit(rng.normal(size=(400, 3)) + 12 * true[:, None], label)
+    many = found.ranking[: (found.error_probability == 1.0).sum()]
+    assert len(many) > 5  # doubts that are 1 to the last digit
+    assert rank_rows(found).orders["probability"][: len(many)].tolist() == many.tolist()
 
 
 def test_the_most_informative_is_the_least_certain(review):
@@ -91,7 +104,7 @@ def test_without_decisions_a_refit_changes_nothing(review):
 def test_a_background_refit_arrives(folder, truth):
     review = Review(load_for_review(folder), folder / FILE)
     decide_some(review, truth, 6)
-    assert review.wait_for_fit() and review.trouble is None
+    assert review.refitter.wait() and review.refitter.trouble is None
     assert review.ranking.version >= 1
     review.close()
 
@@ -171,9 +184,9 @@ def test_the_fingerprint_knows_rows_and_labels(folder, review):
 
 
 def test_a_file_that_has_changed_is_said(folder, review, tmp_path):
-    from misnomer.review.export import write_table
+    from misnomer.store.writing import write_tables
 
-    write_table(review.audit.data, tmp_path / "votes.csv", ".csv")
+    write_tables([review.audit.data], tmp_path / "votes.csv", ".csv")
     noticed(review.audit, folder, tmp_path / "votes.csv")
     lines = (tmp_path / "votes.csv").read_text().splitlines(keepends=True)
     lines[3] = lines[3].replace("democrat", "whig").replace("republican", "whig")

@@ -18,7 +18,7 @@ from misnomer.audit.frames import Shape
 from misnomer.audit.result import Fitted
 from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
-from misnomer.reports.many_labels import wide_page
+from misnomer.reports.html import to_html
 from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right, chances
 from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.models import wide_bytes
@@ -175,7 +175,7 @@ class WideAudit:
         """Render the report as one self-contained page; write it where a path is given."""
         every, _ = row_table(self)  # type: ignore[arg-type]
         issues = issue_table(self, every)  # type: ignore[arg-type]
-        page = wide_page(self, issues)
+        page = to_html(self, issues)
         if path is not None:
             write_text(path, page)
         return page
@@ -196,7 +196,7 @@ class WideAudit:
 
     def write_beside(self, inside: Path, issues: pa.Table) -> None:
         """Write what stands beside ``rows.parquet``: for people and for ``misnomer predict``."""
-        page = wide_page(self, issues)
+        page = to_html(self, issues)
         (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
         (inside / "model.safetensors").write_bytes(wide_bytes(self.model))
         write_csv(issues, inside / "issues.csv", marked=True)

@@ -80,20 +80,21 @@ def takes_as_true(channel: Channel) -> bool:
 
 
 def warn_of_search(solver: Any, passes: int) -> None:
-    """Warn whoever called fit that its search was cut short."""
-    warnings.warn(
-        f"{_name(solver)} has not converged after {passes} passes: raise max_iter or tol",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+    """Warn whoever called fit that its search was cut short; who chose no solver hears of none."""
+    words = f"{_name(solver)} has not converged after {passes} passes: raise max_iter or tol"
+    if solver == "auto":
+        words = (
+            f"The search for the best fit was stopped after {passes} passes, before it had "
+            "settled: the numbers may still move a little"
+        )
+    warnings.warn(words, ConvergenceWarning, stacklevel=4)
 
 
 def _name(solver: Any) -> str:
-    """Name what searched; "auto" searches by EM wherever it may stop too early."""
-    named = "em" if solver == "auto" else solver
-    if isinstance(named, str):
-        return f'The solver "{named}"'
-    named = getattr(named, "func", named)  # a function with settings: a partial
+    """Name what searched."""
+    if isinstance(solver, str):
+        return f'The solver "{solver}"'
+    named = getattr(solver, "func", solver)  # a function with settings: a partial
     return f"The solver {getattr(named, '__name__', type(named).__name__)}"
 
 

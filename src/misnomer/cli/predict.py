@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from misnomer.audit.files.save import write_tables
 from misnomer.audit.inputs import described
 from misnomer.audit.request import is_large
 from misnomer.classifiers.wide import WideModel
@@ -23,7 +21,7 @@ from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import scan
 from misnomer.store.folders import reading
 from misnomer.store.models import load_predictor
-from misnomer.store.writing import print_csv, replacing, write_csv
+from misnomer.store.writing import print_tables, replacing, with_column, write_tables
 
 
 def run(
@@ -39,9 +37,28 @@ def run(
     file = described(file, reading or {})
     if out is not None and out.is_file() and not force:
         raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
-    classifier = _loaded(model)
+    tables = _predicted(_loaded(model), file, proba)
+    if out is None:
+        print_tables(tables, sys.stdout)
+        return
+    with replacing(out) as temporary:
+        if out.suffix.lower() in (".xlsx", ".xlsm"):
+            write_workbook(pa.concat_tables(tables), temporary)
+        else:
+            write_tables(tables, temporary, out.suffix.lower())
+    print(f"wrote {out}", file=sys.stderr)
+
+
+def _predicted(classifier: Any, file: str, proba: bool) -> Iterator[pa.Table]:
+    """Classify the rows of a file: at once, or a large one by batches."""
     if is_large(file):
-        _by_batches(classifier, file, out, proba=proba)
+        part = None
+        every = scan(file)
+        for batch in every.batches(every.names):
+            part = classified(classifier, decoded_table(batch), file, proba=proba)
+            yield part
+        if part is None:
+            raise ValueError("the table has no rows")
         return
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -49,12 +66,7 @@ def run(
         table = classified(classifier, rows, file, proba=proba)
     for note in [*(str(one.message) for one in caught), *unknown(classifier, rows)]:
         print(f"misnomer: note: {note}", file=sys.stderr)
-    if out is None:
-        print_csv(table, sys.stdout, exact=True)
-        return
-    with replacing(out) as temporary:
-        _write(table, temporary, out.suffix.lower())
-    print(f"wrote {out}", file=sys.stderr)
+    yield table
 
 
 def _loaded(model: Path) -> Any:
@@ -62,17 +74,6 @@ def _loaded(model: Path) -> Any:
         return load_predictor(model)
     with reading(model):
         return load_predictor(model / "model.safetensors")
-
-
-def _write(table: pa.Table, path: Path, suffix: str) -> None:
-    if suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        pq.write_table(table, path, compression="zstd")
-    elif suffix in (".xlsx", ".xlsm"):
-        write_workbook(table, path)
-    else:
-        write_csv(table, path, exact=True)
 
 
 def unknown(classifier: Any, rows: pa.Table) -> list[str]:
@@ -107,7 +108,7 @@ def classified(classifier: Any, rows: pa.Table, file: str, *, proba: bool) -> pa
     try:
         if isinstance(classifier, WideModel):
             place, chance = classifier.best(rows)
-            return _beside(rows, _answer(classifier.classes_, place, chance))
+            return _extended(rows, _answer(classifier.classes_, place, chance))
         share = classifier.predict_proba(rows)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
@@ -127,7 +128,7 @@ def predicted(rows: pa.Table, classes: Any, share: Any, *, proba: bool) -> pa.Ta
     columns = _answer(classes, best, share[np.arange(len(share)), best])
     if proba:
         columns |= {f"P({name})": pa.array(share[:, k]) for k, name in enumerate(classes.tolist())}
-    return _beside(rows, columns)
+    return _extended(rows, columns)
 
 
 def _answer(classes: Any, place: Any, chance: Any) -> dict[str, pa.Array]:
@@ -135,51 +136,7 @@ def _answer(classes: Any, place: Any, chance: Any) -> dict[str, pa.Array]:
     return {"predicted_class": names, "probability": pa.array(chance)}
 
 
-def _beside(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    """Put columns behind the rows' own; a name that is taken gets a longer one."""
+def _extended(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
     for name, column in columns.items():
-        while name in rows.column_names:
-            name += " (misnomer)"
-        rows = rows.append_column(name, column)
+        rows = with_column(rows, name, column)
     return rows
-
-
-def _by_batches(classifier: Any, file: str, out: Path | None, *, proba: bool) -> None:
-    """Classify a file by batches, and write each as it comes."""
-    rows = _Rows(_predicted(classifier, file, proba))
-    if out is None:
-        print_csv(rows, sys.stdout, exact=True)
-        return
-    with replacing(out) as temporary:
-        if out.suffix.lower() == ".parquet":
-            write_tables(rows.tables(), temporary)
-        else:
-            with temporary.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-                print_csv(rows, stream, exact=True)
-    print(f"wrote {out}", file=sys.stderr)
-
-
-def _predicted(classifier: Any, file: str, proba: bool) -> Iterator[pa.Table]:
-    found = scan(file)
-    for batch in found.batches(found.names):
-        yield classified(classifier, decoded_table(batch), file, proba=proba)
-
-
-class _Rows:
-    """Tables that come one after the other, as one that is written by batches."""
-
-    def __init__(self, tables: Iterator[pa.Table]) -> None:
-        first = next(tables, None)
-        if first is None:
-            raise ValueError("the table has no rows")
-        self._first, self._others = first, tables
-        self.column_names = first.column_names
-
-    def tables(self) -> Iterator[pa.Table]:
-        """Yield the tables, once."""
-        return chain([self._first], self._others)
-
-    def to_batches(self, max_chunksize: int) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, some at a time."""
-        for table in self.tables():
-            yield from table.to_batches(max_chunksize=max_chunksize)

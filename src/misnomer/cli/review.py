@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,13 +63,28 @@ def review(
     """
     with failing_well():
         _need_extra()
+        from misnomer.review.ledger import only_server
         from misnomer.review.rows.origin import load_for_review, noticed
+        from misnomer.review.server.app import application
+        from misnomer.review.server.serve import serve
+        from misnomer.review.session import FILE, Review
+        from misnomer.store.writing import held
 
-        audit = load_for_review(folder)
-        notice = noticed(audit, folder, data, anyway=anyway)
-        session = {"reviewer_error": reviewer_error}
-        shown = {"notice": notice, "roots": _roots(folder, files)}
-        _serve(audit, folder, host, port, browser=not no_browser, options=session, shown=shown)
+        rows, roots = load_for_review(folder), _roots(folder, files)
+        notice = noticed(rows, folder, data, anyway=anyway)
+        if notice is not None:
+            complain(notice)
+        with (
+            held(folder),
+            only_server(folder / (FILE + ".lock")) as only,
+            closing(Review(rows, folder / FILE, reviewer_error=reviewer_error)) as session,
+        ):
+            if not only:
+                complain("another server shows this review already: both write the same decisions")
+            name = folder.resolve().name
+            make_app = partial(application, session, name=name, notice=notice, roots=roots)
+            serve(make_app, host=host, port=port, browser=not no_browser, warn=complain)
+        print(_summary(session, folder), file=sys.stderr)
 
 
 def _roots(folder: Path, files: list[Path] | None) -> list[Path]:
@@ -89,41 +105,11 @@ def _need_extra() -> None:
         ) from None
 
 
-def _serve(
-    audit: Any,
-    folder: Path,
-    host: str,
-    port: int | None,
-    *,
-    browser: bool,
-    options: dict[str, Any],
-    shown: dict[str, Any],
-) -> None:
-    from misnomer.review.ledger import only_server
-    from misnomer.review.server.app import application
-    from misnomer.review.server.serve import serve
-    from misnomer.review.session import FILE, Review
-    from misnomer.store.writing import held
-
-    if shown["notice"] is not None:
-        complain(shown["notice"])
-    with held(folder), only_server(folder / (FILE + ".lock")) as only:
-        if not only:
-            complain("another server shows this review already: both write to the same decisions")
-        session = Review(audit, folder / FILE, **options)
-        try:
-            make_app = partial(application, session, name=folder.resolve().name, **shown)
-            serve(make_app, host=host, port=port, browser=browser, warn=complain)
-        finally:
-            session.close()
-    print(_closing(session, folder), file=sys.stderr)
-
-
-def _closing(session: Any, folder: Path) -> str:
+def _summary(session: Any, folder: Path) -> str:
     count = len(session.decisions.standing())
+    made = "1 decision is" if count == 1 else f"{count:,} decisions are"
     return (
-        f"{count} decisions are in {folder}; misnomer export {folder} --out clean.csv writes the "
-        "corrected table"
+        f"{made} in {folder}; misnomer export {folder} --out clean.csv writes the corrected table"
     )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ROWS, _LINES = 100, 20  # of a page, of a terminal; the best and the worst of more
 
 
-def listed(audit: Audit) -> list[dict[str, Any]]:
+def table_rows(audit: Audit) -> list[dict[str, Any]]:
     """List the annotators or the groups as plain values, in their order."""
     table: Any = audit.annotators if audit.groups is None else audit.groups
     if table is None:
@@ -29,15 +29,15 @@ def listed(audit: Audit) -> list[dict[str, Any]]:
 def sources_json(audit: Audit) -> dict[str, Any]:
     """Write the annotators or the groups for other programs; nothing where there are none."""
     if audit.annotators is not None:
-        return {"annotators": listed(audit)}
+        return {"annotators": table_rows(audit)}
     if audit.groups is not None:
-        return {"groups": {"rows": listed(audit), "test": asdict(audit.groups.test)}}
+        return {"groups": {"rows": table_rows(audit), "test": asdict(audit.groups.test)}}
     return {}
 
 
 def source_rows(audit: Audit) -> dict[str, Any]:
     """Choose what a page shows: all, or the first and the last ones where there are many."""
-    rows, more = _ends(listed(audit), _ROWS)
+    rows, more = _ends(table_rows(audit), _ROWS)
     return {"rows": rows, "more": more} if rows else {}
 
 
@@ -49,9 +49,9 @@ def _ends(rows: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], 
 
 def tables(audit: Audit, page: Any) -> list[RenderableType]:
     """Lay the annotators or the groups out for a terminal; nothing where there are none."""
-    if audit.sources is None:
+    if getattr(audit, "sources", None) is None:
         return []
-    rows, more = _ends(listed(audit), _LINES)
+    rows, more = _ends(table_rows(audit), _LINES)
     table = page.table()
     grouped = audit.groups is not None
     heads = ("group", "rows", "wrong") if grouped else ("annotator", "answers", "accuracy")

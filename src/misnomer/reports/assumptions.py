@@ -44,9 +44,9 @@ def assumptions(verdict: Verdict) -> list[Assumption]:
     failed - Every class has enough rows.
     held - The fit came to an end.
     """
-    found = [_alike(verdict), *(rule(verdict.tests) for rule in _RULES)]
+    tested = [_alike(verdict), *(rule(verdict.tests) for rule in _RULES)]
     return sorted(
-        (one for one in found if one), key=lambda one: (False, None, True).index(one.held)
+        (one for one in tested if one), key=lambda one: (False, None, True).index(one.held)
     )
 
 
@@ -168,7 +168,7 @@ def _copies(tests: Tests) -> Assumption | None:
     )
 
 
-def _settled(tests: Tests) -> Assumption | None:
+def _ended(tests: Tests) -> Assumption | None:
     if "converged" not in tests:
         return None
     held = bool(tests["converged"])
@@ -176,7 +176,7 @@ def _settled(tests: Tests) -> Assumption | None:
         "The fit came to an end.",
         held,
         "It did." if held else "It was stopped before.",
-        "More passes would change nothing." if held else "Allow more passes (max_iter).",
+        "More passes would change nothing." if held else "The numbers may still move a little.",
     )
 
 
@@ -188,5 +188,5 @@ _RULES: tuple[Callable[[Tests], Assumption | None], ...] = (
     _rows,
     _answers,
     _copies,
-    _settled,
+    _ended,
 )

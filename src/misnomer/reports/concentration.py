@@ -46,9 +46,9 @@ def by_label(audit: Audit) -> list[Spot]:
     given, wrong = audit.given[known], audit.error_probability[known]
     rows = np.bincount(given, minlength=len(audit.labels)).astype(float)
     errors = np.bincount(given, weights=wrong, minlength=len(audit.labels)).astype(float)
-    lifted = surprise(rows, errors, len(given), float(wrong.sum()))
+    excess = surprise(rows, errors, len(given), float(wrong.sum()))
     return [
-        _spot((audit.label, shown(audit.labels[y])), rows[y], errors[y], wrong.mean(), lifted[y])
+        _spot((audit.label, shown(audit.labels[y])), rows[y], errors[y], wrong.mean(), excess[y])
         for y in np.argsort(-errors, kind="stable")
         if rows[y] > 0
     ]
@@ -62,18 +62,18 @@ def by_value(audit: Audit, most: int = 15) -> list[Spot]:
     known = np.flatnonzero(audit.given >= 0)
     known = known[:: -(-len(known) // _MOST_ROWS)]
     wrong = audit.error_probability[known]
-    pieces = list(_counted(audit, known, wrong))
+    pieces = list(_totals(audit, known, wrong))
     tried = sum(int((rows > 0).sum()) for _, rows, _ in pieces)
     if not tried or not 0 < wrong.mean() < 1:
         return []
     bar = normal_quantile(1 - 2 * 0.05 / max(tried, 1)) if tried > 1 else normal_quantile(0.9)
-    found = []
+    spots = []
     for naming, rows, errors in pieces:
-        lifted = surprise(rows, errors, len(known), float(wrong.sum()))
-        for i in np.argsort(-lifted, kind="stable")[:most]:
-            if lifted[i] > bar and rows[i] >= 5:
-                found.append(_spot(naming(int(i)), rows[i], errors[i], wrong.mean(), lifted[i]))
-    return sorted(found, key=lambda spot: -spot.surprise)[:most]
+        excess = surprise(rows, errors, len(known), float(wrong.sum()))
+        for i in np.argsort(-excess, kind="stable")[:most]:
+            if excess[i] > bar and rows[i] >= 5:
+                spots.append(_spot(naming(int(i)), rows[i], errors[i], wrong.mean(), excess[i]))
+    return sorted(spots, key=lambda spot: -spot.surprise)[:most]
 
 
 def surprise(rows: Array, errors: Array, n: int, total: float) -> Array:
@@ -91,13 +91,13 @@ def surprise(rows: Array, errors: Array, n: int, total: float) -> Array:
     return np.where(spread > 0, (errors - rows * rate) / np.where(spread > 0, spread, 1.0), 0.0)
 
 
-def _spot(name: tuple[str, str], rows: Any, errors: Any, overall: Any, lifted: Any) -> Spot:
+def _spot(name: tuple[str, str], rows: Any, errors: Any, overall: Any, excess: Any) -> Spot:
     rate = float(errors / rows)
     lift = rate / float(overall) if overall > 0 else 0.0
-    return Spot(*name, float(rows), float(errors), rate, lift, float(lifted))
+    return Spot(*name, float(rows), float(errors), rate, lift, float(excess))
 
 
-def _counted(
+def _totals(
     audit: Audit, known: NDArray[np.intp], wrong: Array
 ) -> Iterator[tuple[Naming, Array, Array]]:
     """Count the rows and the errors of every value, one group of columns after the other."""
@@ -105,10 +105,10 @@ def _counted(
     share = np.column_stack([np.ones(len(known)), wrong])
     for group, whole in zip(schema.groups, batch.blocks, strict=True):
         columns = [schema.columns[i] for i in group.members]
-        yield _tallied(group, whole.take(known), columns, share)
+        yield _totals_of(group, whole.take(known), columns, share)
 
 
-def _tallied(
+def _totals_of(
     group: Group, block: Block, columns: list[Column], share: Array
 ) -> tuple[Naming, Array, Array]:
     """Count the rows and the errors of every value of one group."""

@@ -71,8 +71,8 @@ def duplicates(audit: Audit) -> Duplicates | None:
     labeled = counts[apart].sum(axis=1)
     least = int((labeled - counts[apart].max(axis=1, initial=0)).sum())
     order = apart[np.argsort(-labeled, kind="stable")][:_MOST]
-    found = tuple(_equal(audit, np.flatnonzero(place == one), counts[one]) for one in order)
-    return Duplicates(equal.repeated, len(apart), int(labeled.sum()), least, found, place)
+    largest = tuple(_equal(audit, np.flatnonzero(place == one), counts[one]) for one in order)
+    return Duplicates(equal.repeated, len(apart), int(labeled.sum()), least, largest, place)
 
 
 def _label_counts(group: NDArray[np.int64], given: NDArray[np.int64], labels: int) -> NDArray[Any]:
@@ -106,27 +106,29 @@ class Neighbors:
 
 def neighbors(audit: Any, equal: NDArray[np.int64] | None = None) -> Neighbors | None:
     """Put it into words; None where rows were not compared. ``equal`` numbers equal rows."""
-    found = audit.unusual
-    if found is None:
+    unusual = audit.unusual
+    if unusual is None:
         return None
-    twin = found.near_duplicate
-    here = np.flatnonzero(twin >= 0)
+    near = unusual.near_duplicate
+    here = np.flatnonzero(near >= 0)
     if equal is not None:  # those that are equal are in another section
-        here = here[(equal[here] < 0) | (equal[here] != equal[twin[here]])]
-    given, other = audit.given[here], audit.given[twin[here]]
+        here = here[(equal[here] < 0) | (equal[here] != equal[near[here]])]
+    given, other = audit.given[here], audit.given[near[here]]
     apart = here[(given >= 0) & (other >= 0) & (given != other)]
-    pairs = np.unique(np.sort(np.stack([apart, twin[apart]], axis=1), axis=1), axis=0)
+    pairs = np.unique(np.sort(np.stack([apart, near[apart]], axis=1), axis=1), axis=0)
     doubt = np.nan_to_num(audit.error_probability)
-    alone = np.flatnonzero(found.outlier)
+    alone = np.flatnonzero(unusual.outlier)
     alone = alone[np.argsort(-doubt[alone], kind="stable")]
     return Neighbors(
         len(here),
-        tuple((*_told(audit, one), *_told(audit, two)) for one, two in pairs[:_NEIGHBORS].tolist()),
+        tuple(
+            (*_named(audit, one), *_named(audit, two)) for one, two in pairs[:_NEIGHBORS].tolist()
+        ),
         len(pairs),
         len(alone),
-        tuple(_told(audit, int(row)) for row in alone[:_NEIGHBORS]),
+        tuple(_named(audit, int(row)) for row in alone[:_NEIGHBORS]),
     )
 
 
-def _told(audit: Any, row: int) -> tuple[str, str]:
+def _named(audit: Any, row: int) -> tuple[str, str]:
     return row_name(audit, row), shown(audit.given_label(row), 40)

@@ -14,7 +14,7 @@ from misnomer.reports import wording
 from misnomer.reports.annotator_tables import sources_json
 from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.suspects import Suspect, confusions, suspects, true_given
+from misnomer.reports.suspects import Suspect, confusions, is_wide, suspects, true_given
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -42,7 +42,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
     """
     from misnomer.version import __version__
 
-    if not hasattr(audit, "posterior"):  # thousands of labels: no matrix, no explanations
+    if is_wide(audit):  # thousands of labels: no matrix, no explanations
         many: Any = audit
         known: dict[str, Any] = finite({"schema_version": SCHEMA_VERSION, **many.to_dict()})
         return known
@@ -121,6 +121,7 @@ def _details(audit: Audit, most: int) -> dict[str, Any]:
 
 
 def _suspect(one: Suspect) -> dict[str, Any]:
+    assert one.why is not None  # only an audit of thousands of labels has no explanation
     terms = one.why.heaviest(8)
     return {
         "position": one.position,

@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from misnomer.reports import annotator_tables, many_labels, wording
+from misnomer.reports import annotator_tables, wording
 from misnomer.reports.checks import checks_line
 from misnomer.reports.suspects import (
     Confusion,
     Suspect,
     confusions,
+    is_wide,
     same_name,
     suspects,
     true_given,
@@ -50,13 +51,8 @@ def render(audit: Audit, console: Console | None = None) -> None:
     """
     console = console or Console()
     page = _Page(console)
-    parts = [_verdict(audit, page), _rate(audit, page)]
-    if hasattr(audit, "posterior"):
-        parts += [_noise(audit, page), *annotator_tables.tables(audit, page), _rows(audit, page)]
-    else:  # thousands of labels: no matrix, no explanations
-        many: Any = audit
-        parts += [many_labels.confusions(many, page), many_labels.suspects(many, page)]
-    for part in parts:
+    noise, tables = _noise(audit, page), annotator_tables.tables(audit, page)
+    for part in (_verdict(audit, page), _rate(audit, page), noise, *tables, _rows(audit, page)):
         console.print(part)
         console.print()
 
@@ -116,7 +112,7 @@ def _noise(audit: Audit, page: _Page) -> RenderableType:
     """Show the matrix where it fits, else the largest confusions."""
     names = [wording.shown(name, _NAME) for name in audit.classes]
     room = _NAME + 2 + sum(max(cell_len(name), 6) + 2 for name in names)
-    if len(names) <= 10 and room <= page.width:
+    if not is_wide(audit) and len(names) <= 10 and room <= page.width:
         forth = "P(given label | true class): each column sums to 100%"
         back = "P(true class | given label): each row sums to 100%"
         return Group(
@@ -149,39 +145,41 @@ def _shade(share: float, right: bool) -> str:
     return "bright_red" if share >= 0.1 else "yellow" if share >= 0.02 else "dim"
 
 
-def _list(found: list[Confusion], page: _Page) -> RenderableType:
-    if not found:
+def _list(worst: list[Confusion], page: _Page) -> RenderableType:
+    if not worst:
         return page.say("No class is given another's name.")
     table = page.table()
     for name, justify in (("truly", "left"), ("labeled", "left"), ("rows", "right")):
         table.add_column(page.say(name, "dim"), justify=justify)  # type: ignore[arg-type]
     if not page.narrow:
         table.add_column(page.say("of the true class", "dim"), justify="right")
-        table.add_column(page.say("of the label", "dim"), justify="right")
-    for one in found:
+        if worst[0].true_of_given is not None:
+            table.add_column(page.say("of the label", "dim"), justify="right")
+    for one in worst:
         cells = [
             wording.shown(one.true, 30),
             wording.shown(one.given, 30),
             wording.number(one.rows),
         ]
         if not page.narrow:
-            cells += [wording.percent(one.given_of_true), wording.percent(one.true_of_given)]
+            shares = (one.given_of_true, one.true_of_given)
+            cells += [wording.percent(share) for share in shares if share is not None]
         table.add_row(*map(page.say, cells))
     return Group(page.say("Largest confusions", "bold"), Padding(table, (0, 0, 0, 2), expand=False))
 
 
 def _rows(audit: Audit, page: _Page) -> RenderableType:
-    found = suspects(audit, _SUSPECTS)
-    if not found:
+    worst = suspects(audit, _SUSPECTS)
+    if not worst:
         return page.say("No row is flagged.")
     lines: list[RenderableType] = [
         page.say(
-            f"Most suspect rows{wording.sampled(audit)} ({len(found)} of {len(audit.ranking):,} "
+            f"Most suspect rows{wording.sampled(audit)} ({len(worst)} of {len(audit.ranking):,} "
             "flagged)",
             "bold",
         )
     ]
-    for one in found:
+    for one in worst:
         lines += _suspect(one, page)
     return Group(*lines)
 
@@ -196,6 +194,9 @@ def _suspect(one: Suspect, page: _Page) -> list[RenderableType]:
         page.say(suggested, "bold blue"),
         page.say(f", {wording.chance(one.error_probability)} likely wrong"),
     )
+    line = Padding(head, (0, 0, 0, 2), expand=False)
+    if one.why is None:
+        return [line]
     why = zip(one.why.names, one.why.values, one.why.weights.tolist(), strict=True)
     loud = [term for term in why if term[2] >= _FAINT][:_TERMS]
     against = ", ".join(
@@ -204,5 +205,5 @@ def _suspect(one: Suspect, page: _Page) -> list[RenderableType]:
         + f" ({wording.weight(weight)})"
         for name, value, weight in loud
     )
-    line = page.say(against or "no single column, but the share of the classes", "dim")
-    return [Padding(head, (0, 0, 0, 2), expand=False), Padding(line, (0, 0, 0, 6), expand=False)]
+    words = page.say(against or "no single column, but the share of the classes", "dim")
+    return [line, Padding(words, (0, 0, 0, 6), expand=False)]

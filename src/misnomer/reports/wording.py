@@ -56,10 +56,12 @@ def number(value: float) -> str:
     --------
     >>> number(3.25), number(1234.5), number(7.0), number(0.01), number(0)
     ('3.2', '1,234', '7.0', '<0.1', '0')
+    >>> number(31.7)
+    '32'
     """
     if 0 < value < 0.05:
         return "<0.1"
-    return f"{value:.1f}" if 0 < value < 99.95 else f"{value:,.0f}"
+    return f"{value:.1f}" if 0 < value < 9.95 else f"{value:,.0f}"
 
 
 def whole(value: float) -> str:

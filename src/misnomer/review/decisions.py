@@ -191,23 +191,12 @@ class Decisions:
                 self._insert(key=key, row=row, action=action, **said)
         return self._by_key(key)
 
-    def add_many(self, *, key: str, who: str, said: Iterable[dict[str, Any]]) -> int:
-        """Write many decisions down at once, all or none; the same key again does nothing.
+    def add_many(self, said: Iterable[dict[str, Any]]) -> int:
+        """Write many decisions down at once, all or none, each with a key; count those made.
 
-        Rows that are decided by now are left as they are. Each decision carries ``key`` as its
-        ``bulk``, by which `undo_many` takes all of them back.
+        A key that is known does nothing, and rows that are decided are left as they are. Those that
+        share a ``bulk`` are taken back together by `undo_many`.
         """
-        count = 0
-        with self._writing() as done:
-            for one in said:
-                mine = f"{key}:{one['row']}"
-                if self.of(one["row"]) is None and done(mine) is None:
-                    self._insert(key=mine, who=who, bulk=key, **one)
-                    count += 1
-        return count
-
-    def take_over(self, said: Iterable[dict[str, Any]]) -> int:
-        """Write decisions of others down, all or none; rows that are decided are left out."""
         count = 0
         with self._writing() as done:
             for one in said:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from misnomer.reports.json import finite
 from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError
+from misnomer.review.rows.source import Rows, rows_of
 from misnomer.review.session import FILE, Review
 from misnomer.store.writing import write_text
 
@@ -93,9 +94,10 @@ def argilla_record(audit: Audit, row: int, one: Decision | None) -> dict[str, An
     }
 
 
-def run(audit: Audit, folder: Path, file: Path) -> str:
+def run(rows: Audit | Rows, folder: Path, file: Path) -> str:
     """Take over the answers of a file; those of rows that are decided already are left out."""
-    answers = read_answers(file, len(audit.given))
+    audit = rows_of(rows).audit
+    answers = read_answers(file, len(rows_of(rows)))
     names = {str(name): name for name in audit.classes}
     for answer in answers:
         if str(answer.label) not in names:
@@ -103,9 +105,9 @@ def run(audit: Audit, folder: Path, file: Path) -> str:
                 f"{file}: row {answer.row} is called {answer.label!r}, which is not among the "
                 f"{len(names)} classes"
             )
-    review = Review(audit, folder / FILE, refit=False)
+    review = Review(rows, folder / FILE, refit=False)
     try:
-        taken = review.decisions.take_over(
+        taken = review.decisions.add_many(
             _decided(review, answer, names[str(answer.label)]) for answer in answers
         )
     finally:
@@ -114,9 +116,9 @@ def run(audit: Audit, folder: Path, file: Path) -> str:
 
 
 def _decided(review: Review, answer: Answer, label: Any) -> dict[str, Any]:
-    if review.audit.given[answer.row] < 0:
+    if review.source.given[answer.row] < 0:
         raise ReviewError(f"there is no labeled row {answer.row} in this audit")
-    action = "keep" if label == review.audit.given_label(answer.row) else "choose"
+    action = "keep" if label == review.source.given_label(answer.row) else "choose"
     about = repr((answer.row, answer.label, answer.who, review.decisions.version))
     key = "import-" + hashlib.sha256(about.encode()).hexdigest()[:32]
     said = review._said(answer.row, action, label, None)
@@ -150,17 +152,17 @@ def read_answers(file: Path, rows: int) -> list[Answer]:
 def _answer(entry: dict[str, Any]) -> Answer | None:
     if "fields" in entry:
         said = entry.get("responses") or {}
-        told = said.get("label") or [] if isinstance(said, dict) else said
+        answers = said.get("label") or [] if isinstance(said, dict) else said
         row = int(entry["metadata"][ROW])
-        return (
-            Answer(row, told[-1]["value"], f"argilla:{told[-1].get('user_id')}") if told else None
-        )
+        if not answers:
+            return None
+        return Answer(row, answers[-1]["value"], f"argilla:{answers[-1].get('user_id')}")
     row = int(entry["data"][ROW])
-    told = [one for one in entry.get("annotations") or [] if not one.get("was_cancelled")]
-    if not told or not told[-1]["result"]:
+    answers = [one for one in entry.get("annotations") or [] if not one.get("was_cancelled")]
+    if not answers or not answers[-1]["result"]:
         return None
-    who = told[-1].get("completed_by")
+    who = answers[-1].get("completed_by")
     if isinstance(who, dict):
         who = who.get("email") or who.get("id")
-    label = told[-1]["result"][0]["value"]["choices"][0]
+    label = answers[-1]["result"][0]["value"]["choices"][0]
     return Answer(row, label, f"label-studio:{who}" if who is not None else "label-studio")

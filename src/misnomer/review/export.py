@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,36 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from misnomer.audit.files.origin import is_near
-from misnomer.audit.files.save import write_tables
 from misnomer.reports.wording import counted
 from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.origin import fingerprint
+from misnomer.review.rows.source import Part, Rows, rows_of
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.formats import dictionary_types
-from misnomer.store.writing import print_csv, replacing, write_text
+from misnomer.store.writing import replacing, with_column, write_tables, write_text
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
 CONSENSUS = "consensus"  # the label column of rows with several answers, which have none
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Some rows, one after the other, and what the model thinks of them."""
-
-    table: pa.Table  # the input's own columns
-    start: int  # the place of the first row among all
-    # labels; None where there is none
-    given: list[Any]
-    suggested: list[Any]
-    wrong: NDArray[Any]  # P(the given label is wrong); negative without a label
-    flagged: NDArray[np.bool_]  # where another class is more probable than the given label
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,35 +51,22 @@ class Rule:
         return self.voted or self.probability is not None
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What was changed; parts add."""
+def summary(changes: Mapping[str, int], *, voted: bool) -> str:
+    """Say in a sentence what was changed, and by whom.
 
-    changed: int = 0
-    people: int = 0
-    model: int = 0
-
-    def __add__(self, other: Changes) -> Changes:
-        return Changes(
-            self.changed + other.changed, self.people + other.people, self.model + other.model
-        )
-
-    def words(self, *, voted: bool) -> str:
-        """Say it in a sentence.
-
-        Examples
-        --------
-        >>> Changes(3, 2, 2).words(voted=True)
-        'the consensus is not the majority in 3 rows (2 rows decided by people, 2 by the model)'
-        """
-        what = f"{counted(self.changed, 'label')} changed"
-        if voted:
-            what = f"the consensus is not the majority in {counted(self.changed, 'row')}"
-        people = f"{counted(self.people, 'row')} decided by people"
-        return f"{what} ({people}, {self.model:,} by the model)"
+    Examples
+    --------
+    >>> summary({"changed": 3, "person": 2, "model": 2}, voted=True)
+    'the consensus is not the majority in 3 rows (2 rows decided by people, 2 by the model)'
+    """
+    what = f"{counted(changes['changed'], 'label')} changed"
+    if voted:
+        what = f"the consensus is not the majority in {counted(changes['changed'], 'row')}"
+    people = f"{counted(changes['person'], 'row')} decided by people"
+    return f"{what} ({people}, {changes['model']:,} by the model)"
 
 
-def corrected(part: Part, rule: Rule) -> tuple[pa.Table, Changes]:
+def corrected(part: Part, rule: Rule) -> tuple[pa.Table, Counter[str]]:
     """Put the right labels into the label column, the given ones and who decided behind it.
 
     Returns
@@ -104,8 +76,8 @@ def corrected(part: Part, rule: Rule) -> tuple[pa.Table, Changes]:
         "untouched") and ``decided_at``. A row that nobody could tell stays untouched. Where rows
         have several answers, a column ``consensus`` comes before them, and ``given_label`` is the
         majority's.
-    Changes
-        How many labels were changed, and by whom.
+    Counter
+        How many labels were changed, and how many rows each of these decided.
     """
     labels, who = list(part.given), ["untouched"] * len(part.given)
     when: list[str | None] = [None] * len(part.given)
@@ -118,8 +90,7 @@ def corrected(part: Part, rule: Rule) -> tuple[pa.Table, Changes]:
         if one.action != "unsure":
             labels[place], who[place], when[place] = one.label, "person", one.at
     changed = sum(new != old for new, old in zip(labels, part.given, strict=True))
-    done = Changes(changed, who.count("person"), who.count("model"))
-    return _extended(part, rule, labels, who, when), done
+    return _extended(part, rule, labels, who, when), Counter(who) + Counter(changed=changed)
 
 
 def _within(part: Part, decided: Mapping[int, Decision]) -> list[tuple[int, Decision]]:
@@ -140,21 +111,14 @@ def _extended(
     else:
         before = pa.array(part.given)
         name = CONSENSUS if rule.voted else rule.label
-        table = _beside(table, name, pa.array(labels, before.type))
+        table = with_column(table, name, pa.array(labels, before.type))
     for name, column in (
         ("given_label", before),
         ("decided_by", pa.array(who)),
         ("decided_at", pa.array(when, pa.string())),
     ):
-        table = _beside(table, name, column)
+        table = with_column(table, name, column)
     return table
-
-
-def _beside(table: pa.Table, name: str, column: Any) -> pa.Table:
-    """Add a column; one of that name is left alone."""
-    while name in table.column_names:
-        name += " (misnomer)"
-    return table.append_column(name, column) if table.num_columns else pa.table({name: column})
 
 
 def _changed(before: pa.ChunkedArray, labels: list[Any], given: list[Any]) -> pa.Array:
@@ -175,7 +139,7 @@ KINDS = ("table", "label-studio", "argilla")
 
 
 def run(
-    audit: Audit | LargeRows,
+    audit: Audit | Rows,
     folder: Path,
     out: Path,
     *,
@@ -192,9 +156,10 @@ def run(
     if kind == "table" and out.suffix.lower() not in (".csv", ".parquet"):
         raise ReviewError(f"{str(out)!r}: the name must end in .csv or .parquet")
     with writable(folder / FILE) as file:
-        decisions = Decisions(file, fingerprint(audit))
+        rows = rows_of(audit)
+        decisions = Decisions(file, rows.fingerprint())
         try:
-            said = _written(audit, file, decisions, out, kind, probability)
+            said = _written(rows, file, decisions, out, kind, probability)
             if log is not None:
                 write_log(decisions, log)
         finally:
@@ -216,64 +181,51 @@ def writable(file: Path) -> Iterator[Path]:
 
 
 def _written(
-    audit: Audit | LargeRows,
-    file: Path,
-    decisions: Decisions,
-    out: Path,
-    kind: str,
-    probability: float | None,
+    rows: Rows, file: Path, decisions: Decisions, out: Path, kind: str, probability: float | None
 ) -> str:
+    audit = rows.audit
     if kind != "table":
-        if isinstance(audit, LargeRows):
+        if not rows.in_memory:
             raise ReviewError(
                 f"an audit by batches is exported as a table only: for {kind}, export its sample, "
-                f"{str(audit.folder / 'sample')!r}"
+                f"{str(file.parent / 'sample')!r}"
             )
         from misnomer.review import exchange
 
         return exchange.write(audit, decisions, out, kind)
     decided = {one.row: one for one in decisions.standing()}
     rule = Rule(audit.label, audit.annotators is not None, decided, probability)
-    beside = (file.absolute().parent.parent, Path.cwd())
-    near = audit.origin is not None and is_near(audit.origin.path, beside)
-    types = dictionary_types(audit.origin.path) if audit.origin is not None and near else {}
-    if isinstance(audit, LargeRows):
-        return written_by_parts(audit, rule, out, types)
-    judged = audit
-    if decided and rule.model_helps:
-        judged = _latest(audit, file)
-    table, done = corrected(whole(judged), rule)
+    if decided and rule.model_helps and rows.in_memory:
+        rows = _latest(rows, file)
+    types, total = _dictionaries(audit, file), Counter[str]()
+
+    def tables() -> Iterator[pa.Table]:
+        for part in rows.judged_parts():
+            table, done = corrected(part, rule)
+            total.update(done)
+            yield _as_dictionaries(table, types)
+
     with replacing(out) as temporary:
-        write_table(_as_dictionaries(table, types), temporary, out.suffix.lower())
-    return done.words(voted=rule.voted)
+        write_tables(tables(), temporary, out.suffix.lower())
+    return summary(total, voted=rule.voted)
 
 
-def _latest(audit: Audit, file: Path) -> Audit:
+def _dictionaries(audit: Audit, file: Path) -> Mapping[str, pa.DataType]:
+    """Find the columns that the audited file holds as dictionaries, if it may be looked at."""
+    folders = (file.absolute().parent.parent, Path.cwd())
+    if audit.origin is None or not is_near(audit.origin.path, folders):
+        return {}
+    return dictionary_types(audit.origin.path)
+
+
+def _latest(rows: Rows, file: Path) -> Rows:
     """Judge the undecided rows by a model that knows the decisions."""
-    review = Review(audit, file, refit=False)
+    review = Review(rows, file, refit=False)
     try:
         review.refit_now()
         return review.judged
     finally:
         review.close()
-
-
-def written_by_parts(
-    rows: LargeRows, rule: Rule, out: Path, types: Mapping[str, pa.DataType]
-) -> str:
-    """Write all rows of an audit by batches, some at a time, by what it says of them."""
-    total = Changes()
-
-    def tables() -> Iterator[pa.Table]:
-        nonlocal total
-        for start, part in rows.parts():
-            table, done = corrected(part_of(rows, part, start), rule)
-            total += done
-            yield _as_dictionaries(table, types)
-
-    with replacing(out) as temporary:
-        write_table(tables(), temporary, out.suffix.lower())
-    return total.words(voted=rule.voted)
 
 
 def _as_dictionaries(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -283,38 +235,6 @@ def _as_dictionaries(table: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Ta
             column = table.column(place).dictionary_encode().cast(types[name])
             table = table.set_column(place, name, column)
     return table
-
-
-def part_of(rows: LargeRows, table: pa.Table, start: int) -> Part:
-    """Take some rows as ``rows.parquet`` has them."""
-    wrong = table.column("error_probability").to_numpy()
-    return Part(
-        rows.named(table),
-        start,
-        table.column("given_label").to_pylist(),
-        table.column("suggested_label").to_pylist(),
-        np.nan_to_num(wrong, nan=-1.0),
-        table.column("is_label_issue").to_numpy(),
-    )
-
-
-def whole(audit: Audit) -> Part:
-    """Take all rows of an audit at once."""
-    given = [audit.given_label(row) for row in range(len(audit.given))]
-    suggested = [audit.classes[place] for place in audit.suggested]
-    wrong = np.nan_to_num(audit.error_probability, nan=-1.0)
-    return Part(audit.data, 0, given, suggested, wrong, audit.is_label_issue)
-
-
-def write_table(tables: pa.Table | Iterable[pa.Table], path: Path, suffix: str) -> None:
-    """Write Parquet, or CSV whose cells are exactly the tables' (nothing is escaped)."""
-    parts = iter([tables] if isinstance(tables, pa.Table) else tables)
-    if suffix == ".parquet":
-        write_tables(parts, path)
-        return
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-        for nth, table in enumerate(parts):
-            print_csv(table, stream, exact=True, header=nth == 0)
 
 
 def write_log(decisions: Decisions, path: Path) -> None:

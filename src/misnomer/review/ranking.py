@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.audit.result import places
+
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
@@ -53,20 +55,31 @@ def rank_rows(audit: Audit, version: int = 0) -> Ranking:
     """Rank the labeled rows of an audit; those trusted beforehand are left out."""
     judged = (audit.given >= 0) & ~audit.trusted
     rows = np.flatnonzero(judged)
-    wrong = np.nan_to_num(audit.error_probability)
+    right = chance_of_right(audit.posterior, places(audit.labels, audit.classes)[audit.given])
     doubt = entropy(audit.posterior)
     return Ranking(
         version=version,
-        wrong=wrong,
+        wrong=np.nan_to_num(audit.error_probability),
         given=audit.given,
         suggested=audit.suggested,
         judged=judged,
         flagged=audit.is_label_issue,
         orders={
-            "probability": rows[np.argsort(-wrong[rows], kind="stable")],
+            "probability": rows[np.argsort(right[rows], kind="stable")],
             "information": rows[np.argsort(-doubt[rows], kind="stable")],
         },
     )
+
+
+def chance_of_right(share: Array, home: NDArray[Any]) -> Array:
+    """Return P(the given label is right): near zero it tells apart what near one rounds to 1.
+
+    Examples
+    --------
+    >>> chance_of_right(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0, -1])).tolist()
+    [0.25, 0.0]
+    """
+    return np.where(home >= 0, share[np.arange(len(home)), home], 0.0)
 
 
 def entropy(posterior: Array) -> Array:
@@ -172,31 +185,16 @@ def take_passing(order: Order, passing: Passing, offset: int, limit: int) -> Row
     return np.concatenate(parts) if parts else np.zeros(0, np.intp)
 
 
-@dataclass(frozen=True, eq=False)
-class Checks:
-    """Rows that nobody suspects, in an order fixed beforehand: a random sample of them.
+def draw_random_checks(ranking: Ranking, seed: int) -> Rows:
+    """Draw labeled rows that are not suspected, as many as anybody will ever check.
 
-    Attributes
-    ----------
-    order : (m,) array
-        The unsuspected rows of the audit, shuffled; the same audit shuffles alike.
+    Their order is fixed beforehand: the same audit shuffles alike.
     """
-
-    order: Rows
-
-    def first(self, decided: NDArray[np.bool_], skip: Any = ()) -> int | None:
-        """Find the next row to check: the first of the sample that is open and not skipped."""
-        open_ones = self.order[~decided[self.order]]
-        return next((int(row) for row in open_ones if int(row) not in skip), None)
-
-
-def draw_random_checks(ranking: Ranking, seed: int) -> Checks:
-    """Draw labeled rows that are not suspected, as many as anybody will ever check."""
     rng, n = np.random.default_rng(seed), len(ranking.judged)
     some = rng.permutation(n) if n <= _MAX_SHUFFLED else rng.choice(n, _MAX_SHUFFLED, shuffle=False)
     some = np.unique(some) if n > _MAX_SHUFFLED else some
     calm = some[ranking.judged[some] & ~ranking.flagged[some]]
-    return Checks(rng.permutation(calm)[:_MAX_CHECKS])
+    return rng.permutation(calm)[:_MAX_CHECKS]
 
 
 def as_filter(said: dict[str, Any], labels: int, classes: int) -> Filter:

@@ -14,10 +14,9 @@ from misnomer.review.decisions import PERSON, ConflictError, Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, draw_random_checks, take_passing
+from misnomer.review.refit.background import Refitter
 from misnomer.review.refit.fit import REVIEWER_ERROR
-from misnomer.review.refit.large import Refitter, first_ranking, refit_of
-from misnomer.review.rows.large import LargeRows, matching
-from misnomer.review.rows.origin import fingerprint
+from misnomer.review.rows.source import Rows, rows_of
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -34,7 +33,7 @@ class Review:
 
     Parameters
     ----------
-    audit : Audit or LargeRows
+    audit : Audit or Rows
         What to review.
     path : str or Path
         The SQLite file of the decisions.
@@ -48,7 +47,7 @@ class Review:
 
     def __init__(
         self,
-        audit: Audit | LargeRows,
+        audit: Audit | Rows,
         path: str | Path,
         *,
         refit: bool = True,
@@ -57,51 +56,29 @@ class Review:
     ) -> None:
         if not 0.0 <= reviewer_error < 0.5:
             raise ReviewError("the reviewer's error must be at least 0 and below 0.5")
-        self.audit: Any = audit
-        self.judged: Any = audit
+        self.source = self.judged = rows_of(audit)
+        self.audit = self.source.audit
         self.check_every, self.reviewer_error = check_every, reviewer_error
-        self.classes = {name: place for place, name in enumerate(audit.classes)}
-        self.first = self.ranking = first_ranking(audit)
+        self.classes = {name: place for place, name in enumerate(self.audit.classes)}
+        self.first = self.ranking = self.source.ranking()
         self._open = open_rows(self.first, self.first)
-        self._found: tuple[Any, NDArray[np.bool_]] = (None, np.zeros(0, bool))
+        self._matching: tuple[Any, NDArray[np.bool_]] = (None, np.zeros(0, bool))
         self._counts: tuple[Ranking, dict[Filter, int]] = (self.first, {})
-        mark = fingerprint(audit)
+        mark = self.source.fingerprint()
         self.checks = draw_random_checks(self.first, int(mark[:8], 16))
         self.decisions = Decisions(path, mark)
-        self.decided = np.zeros(len(audit.given), bool)
+        self.decided = np.zeros(len(self.source), bool)
         self._lock = threading.Lock()
         self._synced = self._fitted = 0
-        self._refit = refit_of(audit, reviewer_error)
-        self._refitter = Refitter(self.refit_now) if refit else None
+        self._refit = self.source.refit(reviewer_error)
+        self.refitter = Refitter(self.refit_now, self.audit.fitted.seconds)
+        self._refits = refit
         self.sync()
 
     def close(self) -> None:
         """Stop fitting and let go of the file."""
-        if self._refitter is not None:
-            self._refitter.stop()
+        self.refitter.stop()
         self.decisions.close()
-
-    @property
-    def busy(self) -> bool:
-        """Tell whether the model is being fitted."""
-        return self._refitter is not None and self._refitter.busy
-
-    @property
-    def fitting(self) -> tuple[float, float] | None:
-        """Seconds that the fit under way has taken, and those it will probably take in all."""
-        if self._refitter is None or (so_far := self._refitter.seconds) is None:
-            return None
-        took = self._refitter.took
-        return so_far, float(self.audit.fitted.seconds) if took is None else took
-
-    @property
-    def trouble(self) -> str | None:
-        """What went wrong with the last fit."""
-        return None if self._refitter is None else self._refitter.trouble
-
-    def wait_for_fit(self, seconds: float = 60.0) -> bool:
-        """Wait for the fit that is under way."""
-        return self._refitter is None or self._refitter.wait(seconds)
 
     def sync(self) -> None:
         """Take in what was decided, here or by another server."""
@@ -113,8 +90,8 @@ class Review:
                 if entry.row < len(self.decided):
                     self.decided[entry.row] = self.decisions.of(entry.row) is not None
             self._synced = self.decisions.version
-        if self._refitter is not None and self._synced - self._fitted >= _REFIT_EVERY:
-            self._refitter.ask()
+        if self._refits and self._synced - self._fitted >= _REFIT_EVERY:
+            self.refitter.ask()
 
     def refit_now(self) -> Ranking:
         """Fit with the decisions there are, and rank the open rows anew.
@@ -128,7 +105,7 @@ class Review:
             if one.action != "unsure" and one.label in self.classes and one.bulk is None
         }
         number = self.ranking.version + 1
-        judged, ranking = self.audit, replace(self.first, version=number)
+        judged, ranking = self.source, replace(self.first, version=number)
         if known:
             judged, ranking = self._refit(known, number)
         still = open_rows(ranking, self.first)
@@ -164,9 +141,9 @@ class Review:
         if not wanted.looks_at_cells:
             return None
         asked = (wanted.column, wanted.value, wanted.words)
-        if self._found[0] != asked:
-            self._found = (asked, matching(self.audit, *asked))
-        return self._found[1]
+        if self._matching[0] != asked:
+            self._matching = (asked, self.source.matching(*asked))
+        return self._matching[1]
 
     def _done(self, wanted: Filter, who: str) -> NDArray[np.bool_]:
         """Tell which rows are decided; for a second opinion, those that only others decided."""
@@ -190,9 +167,9 @@ class Review:
         """
         skipped = set(skip)
         if wanted == EVERYTHING and self._check_is_due():
-            row = self.checks.first(self.decided, skipped)
-            if row is not None:
-                return row, True
+            for row in self.checks[~self.decided[self.checks]].tolist():
+                if row not in skipped:
+                    return row, True
         for row in self.rows(order, wanted, limit=len(skipped) + 1, who=who).tolist():
             if row not in skipped:
                 return row, False
@@ -226,7 +203,7 @@ class Review:
         shown : float, optional
             P(wrong) as it was shown; the ranking's own without it.
         """
-        if not 0 <= row < len(self.decided) or self.audit.given[row] < 0:
+        if not 0 <= row < len(self.decided) or self.source.given[row] < 0:
             raise ReviewError(f"there is no labeled row {row} in this audit")
         said = self._said(row, action, label, shown)
         real = check and not self.first.flagged[row]
@@ -237,8 +214,7 @@ class Review:
         return decision
 
     def _said(self, row: int, action: str, label: Any, shown: float | None) -> dict[str, Any]:
-        given, judged = self.audit.given_label(row), self.judged
-        suggested = judged.classes[judged.suggested[row]]
+        given, suggested = self.source.given_label(row), self.judged.suggested_class(row)
         wrong = float(self.ranking.wrong[row]) if shown is None else min(max(shown, 0.0), 1.0)
         return {
             "label": self._label(action, label, given, suggested),
@@ -271,15 +247,15 @@ class Review:
         rows = self.rows("probability", replace(wanted, state="open"), who=who)
         if len(rows) != expected and self.decisions.bulk_size(key) == 0:
             raise ConflictError(f"there are {len(rows):,} such rows by now: look again")
-        said = [self._accepted(row) for row in rows.tolist()]
-        count = self.decisions.add_many(key=key, who=who, said=said)
+        count = self.decisions.add_many(self._accepted(row, key, who) for row in rows.tolist())
         self.sync()
         return count or self.decisions.bulk_size(key)
 
-    def _accepted(self, row: int) -> dict[str, Any]:
+    def _accepted(self, row: int, bulk: str, who: str) -> dict[str, Any]:
         said = self._said(row, "accept", None, None)
         action = "keep" if said["label"] == said["given"] else "accept"
-        return {"row": row, "action": action, **said}
+        own = {"key": f"{bulk}:{row}", "row": row, "action": action}
+        return {**own, "who": who, "bulk": bulk, **said}
 
     def undo_many(self, *, key: str, bulk: str, who: str = PERSON) -> int:
         """Take back what was decided at once."""

@@ -29,9 +29,9 @@ def arrays_of(model: Model, *, whole: bool = True) -> Arrays:
         return {}
     out: Arrays = {}
     for number, (factor, scorer) in enumerate(model.others):
-        found = {} if _kind(scorer) == "absent" and not whole else scorer.arrays()
+        parts = {} if _kind(scorer) == "absent" and not whole else scorer.arrays()
         out[f"other.{number}.factor"] = np.array([factor])
-        out |= {f"other.{number}.{name}": np.asarray(value) for name, value in found.items()}
+        out |= {f"other.{number}.{name}": np.asarray(value) for name, value in parts.items()}
     if model.strata is not None:
         out["strata.channels"], out["strata.ratio"] = model.strata.channels, model.strata.ratio
         if model.strata.edges is not None:
@@ -106,7 +106,7 @@ def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
     nodes = arrays[f"other.{number}.nodes"]
     size, trees = len(nodes), len(arrays[f"other.{number}.roots"])
     width = len(arrays[f"other.{number}.columns"])
-    found = Forest(
+    forest = Forest(
         "trees",
         model.schema,
         of("columns", (width,), np.int64).astype(np.intp),
@@ -117,20 +117,20 @@ def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
         adds,
     )
     own = np.arange(size)
-    left, right, column = found.nodes.T
+    left, right, column = forest.nodes.T
     leaf = (left == own) & (right == own)
     grows = leaf | ((left > own) & (right > own) & (left < size) & (right < size))
     known = (column >= 0) & (column < max(width, 1))
-    rooted = trees > 0 and bool(((found.roots >= 0) & (found.roots < size)).all())
-    placed = (found.columns >= 0) & (found.columns < dense_width(model.schema))
+    rooted = trees > 0 and bool(((forest.roots >= 0) & (forest.roots < size)).all())
+    placed = (forest.columns >= 0) & (forest.columns < dense_width(model.schema))
     if not (grows.all() and known.all() and rooted and placed.all()):
         raise checks.ContradictionError("its trees lead nowhere")
-    values = found.values.astype(np.float64)
+    values = forest.values.astype(np.float64)
     if adds:
         checks.bounded(values, "trees")
     else:
         checks.shares_by_row(values, "trees")
-    return found
+    return forest
 
 
 def _strata(arrays: Arrays, said: dict[str, Any], K: int, model: Model) -> Strata:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +95,14 @@ def _names(values: NDArray[Any]) -> dict[str, Any]:
 
 def model_from(data: bytes, name: str) -> NoisyLabelEstimator:
     """Turn bytes into a fitted classifier; everything is checked before it is believed."""
-    arrays, about = unpack("model", data, name)
+    return _unpacked("model", data, name, _classifier)
+
+
+def _unpacked(kind: str, data: bytes, name: str, make: Callable[..., Any]) -> Any:
+    """Make a model of what bytes hold; one sentence where that cannot be."""
+    arrays, about = unpack(kind, data, name)
     try:
-        return _classifier(arrays, about)
+        return make(arrays, about)
     except (ValueError, KeyError, TypeError, OverflowError, AttributeError, MemoryError) as error:
         why = f" ({error})" if isinstance(error, checks.ContradictionError) else ""
         raise DamagedError(f"{name}: the model contradicts itself{why}") from None
@@ -191,12 +197,7 @@ def wide_bytes(model: WideModel) -> bytes:
 
 def wide_from(data: bytes, name: str) -> WideModel:
     """Turn bytes into a model; everything is checked before it is believed."""
-    arrays, about = unpack(KIND, data, name)
-    try:
-        return _model(arrays, about)
-    except (ValueError, KeyError, TypeError, OverflowError, AttributeError, MemoryError) as error:
-        why = f" ({error})" if isinstance(error, checks.ContradictionError) else ""
-        raise DamagedError(f"{name}: the model contradicts itself{why}") from None
+    return _unpacked(KIND, data, name, _model)
 
 
 def _is_wide(data: bytes) -> bool:
@@ -243,10 +244,10 @@ def _tokens(column: Any) -> int:
 
 
 def _positive(arrays: dict[str, NDArray[Any]], name: str, shape: tuple[int, ...]) -> Any:
-    found = checks.array(arrays, name, shape)
-    if (found < 0).any():
+    values = checks.array(arrays, name, shape)
+    if (values < 0).any():
         raise checks.ContradictionError(f"{name!r} holds negative numbers")
-    return found
+    return values
 
 
 def _counts(arrays: dict[str, NDArray[Any]], K: int, S: int) -> sparse.csr_array:

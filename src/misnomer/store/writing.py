@@ -14,13 +14,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from misnomer.rows.files.cells import harmless
 
@@ -199,3 +200,52 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, date | datetime) else value
+
+
+_GROUP_ROWS, _GROUP_BYTES = 1 << 20, 1 << 25  # that are written at once
+
+
+def write_parquet(tables: Iterable[pa.Table], path: Path) -> None:
+    """Write tables one behind the other, in row groups of a fair size."""
+    with ExitStack() as stack:
+        writer: Any = None
+        waiting: list[pa.Table] = []
+        for table in tables:
+            if writer is None:
+                schema = table.schema
+                writer = stack.enter_context(pq.ParquetWriter(path, schema, compression="zstd"))
+            waiting.append(table)
+            rows, size = (sum(getattr(one, of) for one in waiting) for of in ("num_rows", "nbytes"))
+            if rows >= _GROUP_ROWS or size > _GROUP_BYTES:
+                writer.write_table(pa.concat_tables(waiting))
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting))
+
+
+def write_tables(tables: Iterable[pa.Table], path: Path, suffix: str) -> None:
+    """Write tables one behind the other as Parquet, or as CSV whose cells are exactly theirs."""
+    if suffix == ".parquet":
+        write_parquet(tables, path)
+        return
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
+        print_tables(tables, stream)
+
+
+def print_tables(tables: Iterable[pa.Table], stream: TextIO) -> None:
+    """Write tables one behind the other as CSV for programs."""
+    for nth, table in enumerate(tables):
+        print_csv(table, stream, exact=True, header=nth == 0)
+
+
+def with_column(table: pa.Table, name: str, column: Any) -> pa.Table:
+    """Add a column behind the others; one of that name is left alone.
+
+    Examples
+    --------
+    >>> with_column(pa.table({"a": [1]}), "a", pa.array([2])).column_names
+    ['a', 'a (misnomer)']
+    """
+    while name in table.column_names:
+        name += " (misnomer)"
+    return table.append_column(name, column) if table.num_columns else pa.table({name: column})

@@ -9,17 +9,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from misnomer.audit.batches import collector
-from misnomer.audit.files import save
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Filter, as_filter
 from misnomer.review.refit import large as large_refit
 from misnomer.review.rows.index import FOLDER
-from misnomer.review.rows.origin import fingerprint, load_for_review
+from misnomer.review.rows.origin import load_for_review
+from misnomer.review.rows.source import fingerprint
 from misnomer.review.server import lists
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.tables import read_table
+from misnomer.store import writing
 from tests.audit.batches.rows import save_stream
 
 N = 3000
@@ -44,7 +45,7 @@ def audited(tmp_path_factory):
     csv.write_csv(table, place / "rows.csv")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(collector, "SAMPLE", 800)
-        patch.setattr(save, "_GROUP", 700)
+        patch.setattr(writing, "_GROUP_ROWS", 700)
         options = {"id": "key", "trusted": "row", "memory": "1GB"}
         save_stream(str(place / "rows.csv"), "y", place / "audit", **options)
     return place / "audit", truth, table
@@ -142,7 +143,7 @@ def test_the_clean_file_has_all_rows(review, audited, tmp_path, suffix):
     row = int(review.rows("probability", Filter(), limit=1)[0])
     review.decide(key="large-key-1", row=row, action="accept")
     out = tmp_path / f"clean{suffix}"
-    said = run(review.audit, tmp_path, out, probability=0.9)
+    said = run(review.source, tmp_path, out, probability=0.9)
     clean, source = read_table(out), audited[2]
     assert clean.column_names == [*source.column_names, "given_label", "decided_by", "decided_at"]
     assert clean.column("key").to_pylist() == source.column("key").to_pylist()
@@ -152,7 +153,7 @@ def test_the_clean_file_has_all_rows(review, audited, tmp_path, suffix):
     old, new = source.column("y").to_pylist(), clean.column("y").to_pylist()
     assert {i for i in range(N) if old[i] != new[i]} == set(np.flatnonzero(who != "untouched"))
     with pytest.raises(ReviewError, match="exported as a table only"):
-        run(review.audit, tmp_path, tmp_path / "tasks.json", kind="argilla")
+        run(review.source, tmp_path, tmp_path / "tasks.json", kind="argilla")
 
 
 def test_without_its_rows_the_sample_is_named(audited, tmp_path):

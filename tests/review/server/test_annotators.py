@@ -97,16 +97,16 @@ def test_decisions_are_known_to_the_refit(voted):
     for row in rows.tolist():
         review.decide(key=f"voted-key-{row}", row=row, action="choose", label="malignant")
     review.refit_now()
-    after = review.judged.sources.channels
+    after = review.judged.audit.sources.channels
     assert after[liar, 0, 1] > before[liar, 0, 1] + 0.2
-    assert (review.judged.annotators.accuracy != review.audit.annotators.accuracy).any()
+    assert (review.judged.audit.annotators.accuracy != review.audit.annotators.accuracy).any()
     shown = describe_row(review, int(rows[0]))
     assert shown["why"]["said"][0] == {
         "who": "reviewer", "label": "malignant", "right": "trusted", "span": "",
         "weight": None,
     }  # fmt: skip
     # A decided row is judged by what the others said, not by the decision.
-    assert review.judged.posterior[rows].max(axis=1).min() < 0.999
+    assert review.judged.audit.posterior[rows].max(axis=1).min() < 0.999
 
 
 def test_the_consensus_is_corrected_by_decisions(voted, scans, tmp_path):

@@ -15,9 +15,10 @@ pytest.importorskip("uvicorn", reason="misnomer[review] is not installed")
 
 from misnomer.audit import audit
 from misnomer.classifiers.base import NoisyLabelNB
-from misnomer.cli.review import export
+from misnomer.cli.review import _summary, export
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import fingerprint, load_for_review
+from misnomer.review.rows.origin import load_for_review
+from misnomer.review.rows.source import fingerprint
 from misnomer.review.session import FILE
 from misnomer.rows.files.tables import read_table
 from tests.review.answers import RATES, write_scans
@@ -265,6 +266,24 @@ def test_every_control_has_a_name_and_decisions_are_announced(chromium, shared):
         assert re.search(r"\w", name)
     press(page, "k", 1)
     assert page.locator("#live[aria-live=polite]").inner_text().startswith("Kept")
+
+
+def test_agreement_is_said_in_words_and_of_few_rows_not_measured(chromium, shared):
+    page = opened(chromium, shared[1])
+    for rows, beyond, words in (
+        (1, None, "agree on 1 of 1 row"),
+        (9, 0.5, "agree on 1 of 9 rows"),
+        (20, -0.33, "agree on 1 of 20 rows, no more than by chance"),
+        (20, 0.62, "agree on 1 of 20 rows: 62% of the way from chance to full agreement"),
+    ):
+        one = {"pair": ["ann", "bob"], "same": 1, "rows": rows, "beyond_chance": beyond}
+        said = page.evaluate("async (one) => (await import('/made.js')).agreement(one)", one)
+        assert said == f"ann and bob {words}"
+
+
+def test_one_decision_is_one(review, folder):
+    review.decide(key="test-key-0", row=0, action="unsure")
+    assert _summary(review, folder).startswith("1 decision is in")
 
 
 def test_a_second_server_says_so(folder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from misnomer.reports.json import to_json
 from misnomer.store.container import pack
 from misnomer.store.folders import MANIFEST, filling
 from misnomer.store.models import model_bytes
-from misnomer.store.writing import write_csv
+from misnomer.store.writing import write_csv, write_parquet
 
 #: What a saved audit consists of: for people, then for programs.
 FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
@@ -76,7 +75,7 @@ def _write_all_rows(audit: Audit, path: Path) -> None:
             "the rows of a cluster are not written from here: write audit.rows where they are, "
             "such as audit.rows.to_parquet(...)"
         )
-    write_tables(audit.all_rows.read(), path)
+    write_parquet(audit.all_rows.read(), path)
 
 
 def checked_table(checks: Any) -> pa.Table:
@@ -172,9 +171,6 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-_GROUP = 1 << 20  # rows that are written at once
-
-
 def save_run(
     request: Request, folder: str | Path, *, force: bool = False
 ) -> tuple[Any, dict[str, Path]]:
@@ -187,7 +183,7 @@ def save_run(
         return found, found.save(folder, force=force)
     with filling(folder, force=force) as inside:
         every = inside / "rows.parquet"
-        audit: Any = run(request, rows_to=lambda rows: write_tables(rows, every))
+        audit: Any = run(request, rows_to=lambda rows: write_parquet(rows, every))
         if not isinstance(audit, Audit):
             from misnomer.audit.many_labels import issues_of
             from misnomer.audit.wide import FILES as MANY
@@ -230,25 +226,3 @@ def _written(audit: Audit, folder: str | Path) -> dict[str, Path]:
     if audit.checks is not None:
         names.append(CHECKED)
     return {name: Path(folder) / name for name in names}
-
-
-def write_tables(rows: Iterator[pa.Table], path: Path) -> None:
-    """Write tables one behind the other, in row groups of a fair size."""
-    writer: Any = None
-    waiting: list[pa.Table] = []
-    try:
-        for table in rows:
-            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-            waiting.append(table)
-            if sum(part.num_rows for part in waiting) >= _GROUP or _bytes(waiting) > 1 << 25:
-                writer.write_table(pa.concat_tables(waiting))
-                waiting = []
-        if writer is not None and waiting:
-            writer.write_table(pa.concat_tables(waiting))
-    finally:
-        if writer is not None:
-            writer.close()
-
-
-def _bytes(tables: list[pa.Table]) -> int:
-    return sum(table.nbytes for table in tables)

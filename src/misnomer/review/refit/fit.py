@@ -197,7 +197,7 @@ def task_of(audit: Audit, batch: Batch) -> Task:
 
 
 def solved(solver: Any, task: Task) -> Fit:
-    """Fit, and keep of what the solver found what a ranking needs."""
+    """Fit, and keep of the solver's details what a ranking needs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = solve(solver, task)

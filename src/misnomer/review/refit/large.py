@@ -1,10 +1,8 @@
-"""The refit while the reviewer goes on: in the background, carried from a sample to all rows."""
+"""The refit of more rows than fit in memory: of their sample, carried over to all of them."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,30 +15,24 @@ from misnomer.engines.stream import joined
 from misnomer.families.family import log
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
-from misnomer.review.ranking import Ranking, rank_rows
-from misnomer.review.refit.fit import REVIEWER_ERROR, believed, copies_of, refit_audit
-from misnomer.review.rows.large import LargeRows
+from misnomer.review.ranking import Ranking, chance_of_right
+from misnomer.review.refit.fit import (
+    REVIEWER_ERROR,
+    believed,
+    copies_of,
+    kept,
+    solved,
+    solver_of,
+    task_of,
+)
 from misnomer.solvers.task import Fit
 from misnomer.table import Batch
 
 if TYPE_CHECKING:
-    from misnomer.audit.result import Audit
+    from misnomer.review.rows.large import LargeRows
 
 
 N_WORST_ROWS = 20_000  # which are judged anew
-
-#: What the page says of it.
-SENTENCE = (
-    "This audit was made by batches: a fit learns from its random sample of {sample:,} rows and "
-    "from your decisions, and ranks the {window:,} worst rows anew; all others stay as the audit "
-    "ranked them."
-)
-
-
-def sentence(rows: LargeRows) -> str:
-    """Say how such an audit learns from decisions."""
-    window = min(N_WORST_ROWS, len(rows.index.probability))
-    return SENTENCE.format(sample=len(rows.sample.given), window=window)
 
 
 class LargeRefit:
@@ -61,8 +53,6 @@ class LargeRefit:
 
     def __call__(self, decided: Mapping[int, int], version: int) -> tuple[LargeRows, Ranking]:
         """Fit with what was decided, and rank the worst rows anew."""
-        from misnomer.review.refit.fit import kept, solved, solver_of, task_of
-
         sample, solver = self.rows.sample, solver_of(self.rows.sample)
         if self._before is None:
             self._before = solved(solver, task_of(sample, sample.batch))
@@ -86,7 +76,7 @@ class LargeRefit:
         share = self.rows.posterior(self.rows.classifier.model_, judged)
         copies = copies_of(np.arange(len(rows)), believed(share, true, self.error))
         blank = self.rows.batch(table, np.full(len(rows), -1)).take(copies.row)
-        codes = (len(self.rows.labels) + 1 + copies.true).astype(np.int32)
+        codes = (len(self.rows.audit.labels) + 1 + copies.true).astype(np.int32)
         return replace(blank.judged_by(codes), weight=copies.weight)
 
     def _worst(self) -> tuple[NDArray[np.intp], Batch]:
@@ -110,10 +100,10 @@ class LargeRefit:
         first = rows.ranking(version)
         share = rows.posterior(model, batch)
         given = np.asarray(rows.given[order], np.int64)
-        home = places(rows.labels, rows.classes)[given]
-        wrong = doubt(share, given, rows.labels, rows.classes)
-        best = share.argmax(axis=1)
-        head = order[np.argsort(-wrong, kind="stable")]
+        labels, classes = rows.audit.labels, rows.audit.classes
+        home, best = places(labels, classes)[given], share.argmax(axis=1)
+        wrong = doubt(share, given, labels, classes)
+        head = order[np.argsort(chance_of_right(share, home), kind="stable")]
         tail: Any = rows.index.probability[len(order) :]
         return replace(
             first,
@@ -179,94 +169,3 @@ def shift_model(model: Model, before: Model, after: Model) -> Model:
     channel = replace(model.channel, matrix=matrix / matrix.sum(axis=0))
     weights = model.weights + after.weights - before.weights
     return Model(prior, channel, weights, model.schema)
-
-
-Refit = Callable[[Mapping[int, int], int], tuple[Any, Ranking]]
-
-
-def first_ranking(audit: Audit | LargeRows) -> Ranking:
-    """Rank the rows as the audit has them."""
-    return audit.ranking() if isinstance(audit, LargeRows) else rank_rows(audit)
-
-
-def refit_of(audit: Audit | LargeRows, error: float) -> Refit:
-    """Choose how to fit with decisions: ``refit(decided, version)`` judges and ranks."""
-    if isinstance(audit, LargeRows):
-        return LargeRefit(audit, error=error)
-
-    def refit(decided: Mapping[int, int], version: int) -> tuple[Audit, Ranking]:
-        judged = refit_audit(audit, decided, error=error)
-        return judged, rank_rows(judged, version)
-
-    return refit
-
-
-class Refitter:
-    """One thread that fits whenever it is asked to, the latest wish only.
-
-    Parameters
-    ----------
-    work : callable
-        Does the work; called without arguments.
-
-    Attributes
-    ----------
-    trouble : str or None
-        What went wrong with the last fit.
-    took : float or None
-        How many seconds the last fit took.
-    """
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        self._work = work
-        self._wanted = threading.Event()
-        self._idle = threading.Event()
-        self._idle.set()
-        self._stopped = False
-        self.trouble: str | None = None
-        self.took: float | None = None
-        self._began: float | None = None
-        self._thread = threading.Thread(target=self._run, name="refit", daemon=True)
-        self._thread.start()
-
-    @property
-    def busy(self) -> bool:
-        """Tell whether a fit is under way."""
-        return not self._idle.is_set()
-
-    @property
-    def seconds(self) -> float | None:
-        """How long the fit that is under way has taken so far."""
-        began = self._began
-        return None if began is None else time.monotonic() - began
-
-    def ask(self) -> None:
-        """Ask for a fit; wishes during a fit become one fit after it."""
-        self._idle.clear()
-        self._wanted.set()
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait until nothing is left to do."""
-        return self._idle.wait(seconds)
-
-    def stop(self) -> None:
-        """End the thread; a fit that is under way ends with the process."""
-        self._stopped = True
-        self._wanted.set()
-        self._thread.join(timeout=1)
-
-    def _run(self) -> None:
-        while True:
-            self._wanted.wait()
-            self._wanted.clear()
-            if self._stopped:
-                return
-            self._began = began = time.monotonic()
-            try:
-                self._work()
-                self.trouble, self.took = None, time.monotonic() - began
-            except Exception as error:  # the review goes on with the model it has
-                self.trouble = f"the model could not be fitted anew: {error}"
-            self._began = None
-            if not self._wanted.is_set():
-                self._idle.set()

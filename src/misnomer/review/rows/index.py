@@ -25,11 +25,16 @@ from numpy.typing import NDArray
 from misnomer.store.folders import filling, reading
 
 FOLDER = "review.index"
-_VERSION = 1
+_VERSION = 2
 _BINS = 1 << 20
 _BATCH_ROWS = 1 << 17
-_ARRAY_TYPES = {"wrong": np.float32, "given": np.int32, "suggested": np.int32, "flags": np.uint8}
-_JUDGED, _FLAGGED = 1, 2
+_ARRAY_TYPES = {
+    "wrong": np.float32,
+    "given": np.int32,
+    "suggested": np.int32,
+    "judged": np.bool_,
+    "flagged": np.bool_,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,39 +44,10 @@ class Index:
     wrong: NDArray[np.float32]
     given: NDArray[np.int32]
     suggested: NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    judged: NDArray[np.bool_]  # where there is a label to judge
+    flagged: NDArray[np.bool_]  # where another class is more probable than the given label
     probability: NDArray[np.int64]
     information: NDArray[np.int64]
-
-    @property
-    def judged(self) -> Flags:
-        """Where there is a label to judge."""
-        return Flags(self.flags, _JUDGED)
-
-    @property
-    def flagged(self) -> Flags:
-        """Where another class is more probable than the given label."""
-        return Flags(self.flags, _FLAGGED)
-
-
-@dataclass(frozen=True, eq=False)
-class Flags:
-    """One bit of an array of bytes, read where it is asked for: ``flags[rows]``."""
-
-    values: NDArray[np.uint8]
-    bit: int
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, rows: Any) -> Any:
-        """Tell whether the bit is set, of one row or of several."""
-        return (self.values[rows] & self.bit) > 0
-
-    def sum(self) -> int:
-        """Count the rows that have it, some at a time."""
-        parts = range(0, len(self), 1 << 22)
-        return sum(int(self[at : at + (1 << 22)].sum()) for at in parts)
 
 
 def open_index(rows: Path, labels: list[Any], classes: list[Any], trusted: str | None) -> Index:
@@ -115,7 +91,7 @@ def _build(
             arrays[name][at] = values
         start = at.stop
     for order in ("probability", "information"):
-        _sort(arrays[f"key.{order}"], Flags(arrays["flags"], _JUDGED), inside / f"{order}.npy")
+        _sort(arrays[f"key.{order}"], arrays["judged"], inside / f"{order}.npy")
     for array in arrays.values():
         array.flush()
     for order in ("probability", "information"):
@@ -135,12 +111,12 @@ def _numbers(
         from misnomer.audit.inputs import flags_of
 
         judged &= ~flags_of(table, trusted)
-    flagged = table.column("is_label_issue").to_numpy()
     return {
         "wrong": wrong,
         "given": given,
         "suggested": _places(table.column("suggested_label"), classes),
-        "flags": judged * np.uint8(_JUDGED) + flagged * np.uint8(_FLAGGED),
+        "judged": judged,
+        "flagged": table.column("is_label_issue").to_numpy(),
         "key.probability": small_first(right),
         "key.information": uncertain_first(wrong),
     }
@@ -177,7 +153,7 @@ def uncertain_first(wrong: NDArray[Any]) -> NDArray[np.uint32]:
     return np.asarray((1.0 - np.clip(heat, 0.0, 1.0)) * (_BINS - 1), np.uint32)
 
 
-def _sort(keys: Any, judged: Flags, path: Path) -> None:
+def _sort(keys: Any, judged: Any, path: Path) -> None:
     """Write the judged rows by their keys, those of one key in the input's order."""
     parts = [slice(at, at + (1 << 20)) for at in range(0, len(keys), 1 << 20)]
     counts = np.zeros(_BINS, np.int64)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from misnomer.audit import load_audit
@@ -15,6 +13,7 @@ from misnomer.audit.files.origin import is_near, nearest, state
 from misnomer.reports.annotator_tables import shell_words
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
+from misnomer.review.rows.source import Rows, rows_of
 from misnomer.store.folders import check_whole, reading
 
 if TYPE_CHECKING:
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 MARKS = ("audit.safetensors", "model.safetensors", "rows.parquet")
 
 
-def load_for_review(folder: str | Path) -> Any:
-    """Load the audit of a folder; say how to make one where it is none."""
+def load_for_review(folder: str | Path) -> Rows:
+    """Load the rows of an audit's folder; say how to make one where it is none."""
     folder = Path(folder)
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}")
@@ -33,7 +32,7 @@ def load_for_review(folder: str | Path) -> Any:
         return _loaded(folder)
 
 
-def _loaded(folder: Path) -> Any:
+def _loaded(folder: Path) -> Rows:
     if (folder / "sample" / MARKS[0]).is_file():
         return _by_batches(folder)
     missing = [name for name in MARKS if not (folder / name).is_file()]
@@ -48,7 +47,7 @@ def _loaded(folder: Path) -> Any:
             f"{str(folder)!r} is not the folder of an audit{lacks}: make one with "
             "misnomer audit FILE --label COLUMN --out FOLDER"
         )
-    return load_audit(folder)
+    return Rows(load_audit(folder))
 
 
 def _by_batches(folder: Path) -> LargeRows:
@@ -68,58 +67,17 @@ def _by_batches(folder: Path) -> LargeRows:
     return LargeRows(folder, sample)
 
 
-def fingerprint(audit: Audit | LargeRows) -> str:
-    """Digest the rows and their given labels: the same rows audited anew have the same one."""
-    if isinstance(audit, LargeRows):
-        return audit.fingerprint(fingerprint(audit.sample))
-    total = hashlib.sha256(repr((audit.label, audit.labels, len(audit.given))).encode())
-    total.update(audit.given.tobytes())
-    total.update(repr(audit.data.column_names).encode())
-    for column in audit.data.columns:
-        _digest(column, total)
-    return total.hexdigest()
-
-
-def _digest(column: pa.ChunkedArray, total: hashlib._Hash) -> None:
-    """Add which cells are filled, and what the filled ones hold: the bytes under gaps are noise."""
-    total.update(np.packbits(column.is_null().to_numpy()).tobytes())
-    filled = column.drop_null()
-    if pa.types.is_boolean(filled.type):
-        filled = filled.cast(pa.int8())
-    table = pa.table({"cells": filled}).combine_chunks()
-    sink = pa.PythonFile(_Digest(total), mode="w")
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table, max_chunksize=1 << 16)
-
-
-class _Digest:
-    """A file that only remembers the digest of what was written to it."""
-
-    closed = False
-
-    def __init__(self, total: hashlib._Hash) -> None:
-        self.total = total
-
-    def write(self, data: bytes) -> int:
-        self.total.update(data)
-        return len(data)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 _MAX_REREAD_BYTES = 1 << 28  # of a file that is read again to name what changed
 
 
 def noticed(
-    audit: Audit, folder: Path, data: Path | str | None = None, *, anyway: bool = False
+    rows: Audit | Rows, folder: Path, data: Path | str | None = None, *, anyway: bool = False
 ) -> str | None:
     """Compare the audited file with what it is now; None where nothing is to be said.
 
     Parameters
     ----------
-    audit : Audit
+    rows : Rows or Audit
         The audit, which knows the file it was made from.
     folder : Path
         Where it is.
@@ -134,6 +92,7 @@ def noticed(
     str or None
         One sentence for the person who reviews.
     """
+    audit = rows_of(rows).audit
     if data is None and audit.origin is None:
         return None
     if data is not None and "://" not in str(data) and not Path(data).exists():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -21,7 +22,6 @@ from misnomer.reports.wording import shown
 from misnomer.review.decisions import PERSON, ConflictError
 from misnomer.review.ledger import FullError, ReviewError
 from misnomer.review.ranking import as_filter
-from misnomer.review.rows.large import columns, values
 from misnomer.review.server import lists
 from misnomer.review.server.row import cell_texts, describe_decision, describe_row, read_image
 from misnomer.review.server.serve import Guard
@@ -34,6 +34,7 @@ Answer = Callable[[dict[str, Any]], Any]
 
 _MAX_REQUEST_BYTES = 1 << 16
 _FOLDER = Path(__file__).parent / "page"
+_PAGES = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 
 
@@ -45,6 +46,8 @@ def page_routes(home: str) -> list[Route]:
 
 def _file_route(file: Path, path: str) -> Route:
     content, media_type = file.read_bytes(), _MEDIA_TYPES[file.suffix]
+    if file.suffix == ".html":  # the pages begin alike
+        content = _PAGES.get_template(file.name).render().encode()
     return Route(path, lambda request: Response(content, media_type=media_type), methods=["GET"])
 
 
@@ -191,7 +194,7 @@ class Answers:
 
     def values(self, said: dict[str, Any]) -> Any:
         """List the values of a column."""
-        return {"values": values(self.review.audit, self._column(said) or "")}
+        return {"values": self.review.source.values(self._column(said) or "")}
 
     def progress(self, said: dict[str, Any]) -> Any:
         """Say how far the review is."""
@@ -258,7 +261,7 @@ class Answers:
 
     def _column(self, said: dict[str, Any]) -> str | None:
         """Read a column by its place: its name may hold what no address can."""
-        names, place = columns(self.review.audit), said.get("column")
+        names, place = self.review.source.columns, said.get("column")
         if place in (None, ""):
             return None
         if not 0 <= int(str(place)) < len(names):

@@ -12,8 +12,6 @@ from misnomer.reports.wording import chance, row_name, shown
 from misnomer.review.decisions import PERSON, Decision, agreements
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
-from misnomer.review.refit.large import sentence
-from misnomer.review.rows.large import LargeRows, columns, find_id
 from misnomer.review.server.row import describe_decision
 
 if TYPE_CHECKING:
@@ -31,41 +29,42 @@ def about(review: Review, name: str, notice: str | None = None) -> dict[str, Any
         "label": shown(audit.label),
         "labels": [shown(one) for one in audit.labels],
         "classes": [shown(one) for one in audit.classes],
-        "rows": len(audit.given),
+        "rows": len(review.source),
         "voted": audit.annotators is not None,
         "grouped": audit.groups is not None,
         "labeled": int(review.first.judged.sum()),
         "suspects": int(review.first.flagged.sum()),
         "orders": list(ORDERS),
-        "columns": [shown(column, 200) for column in columns(audit)],
+        "columns": [shown(column, 200) for column in review.source.columns],
         "id": None if key is None else shown(key),
-        "jump": _jump_help(audit, key),
-        "learning": sentence(audit) if isinstance(audit, LargeRows) else None,
+        "jump": _jump_help(review),
+        "learning": review.source.learning,
         "verdict": {"level": audit.verdict.level, "sentences": list(audit.verdict.sentences)},
     }
 
 
-def _jump_help(audit: Any, key: str | None) -> str:
+def _jump_help(review: Review) -> str:
     """Say by what a row can be found."""
-    if audit.shape.noun == "line":
-        lines = audit.shape.lines
+    shape, key = review.audit.shape, review.audit.shape.id
+    if shape.lines is not None and shape.noun == "line":
+        lines = shape.lines
         return f"a line of the file, from {lines[0]:,} to {lines[-1]:,}"
-    position = f"a position from 0 to {len(audit.given) - 1:,}"
+    position = f"a position from 0 to {len(review.source) - 1:,}"
     return position if key is None else f"a value of {shown(key)}, or {position}"
 
 
 def find(review: Review, text: str) -> int:
     """Find a row by the value of its id column, else by its line in the file, or its position."""
-    audit, text = review.audit, text.strip()
-    at = find_id(audit, text)
+    shape, text = review.audit.shape, text.strip()
+    at = review.source.find_id(text)
     if at is not None:
         return at
-    if text.isdecimal() and audit.shape.noun == "line":
-        rows = np.flatnonzero(audit.shape.lines == int(text))
+    if text.isdecimal() and shape.noun == "line":
+        rows = np.flatnonzero(shape.lines == int(text))
         if not len(rows):
             raise ReviewError(f"no row begins on line {shown(text)}")
         return int(rows[0])
-    if text.isdecimal() and int(text) < len(audit.given):
+    if text.isdecimal() and int(text) < len(review.source):
         return int(text)
     raise ReviewError(f"there is no row {shown(text)!r}")
 
@@ -84,7 +83,7 @@ def queue_page(
                 "row": at,
                 "name": row_name(review.audit, at),
                 "given": shown(judged.given_label(at), 30),
-                "suggested": shown(judged.classes[judged.suggested[at]], 30),
+                "suggested": shown(judged.suggested_class(at), 30),
                 "chance": chance(float(review.ranking.wrong[at])),
                 "decision": None if blind else describe_decision(review.decisions.of(at)),
             }
@@ -134,18 +133,15 @@ def progress(review: Review, who: str = PERSON) -> dict[str, Any]:
         "unsure": now.unsure,
         "errors": now.errors,
         "labeled": now.labeled,
-        "model": asdict(now.left.model),
-        "sample": None if now.left.sample is None else asdict(now.left.sample),
-        "checks": now.left.checks,
-        "check_errors": now.left.check_errors,
+        **asdict(now.left),
         "stop": now.advice.stop,
         "advice": now.advice.sentence,
         "curve": curve(review),
         "last": describe_decision(review.decisions.last(who)),
         "version": review.ranking.version,
-        "busy": review.busy,
-        "fitting": None if (spent := review.fitting) is None else list(spent),
-        "trouble": review.trouble,
+        "busy": review.refitter.busy,
+        "fitting": review.refitter.spent,
+        "trouble": review.refitter.trouble,
     }
 
 

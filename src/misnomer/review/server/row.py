@@ -14,12 +14,12 @@ from misnomer.reports.json import finite
 from misnomer.reports.wording import chance, percent, row_name, row_title, shown
 from misnomer.review.decisions import PERSON, Decision
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.large import LargeRows, columns, input_row
 
 if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.result import Audit
     from misnomer.evidence import Explanation
+    from misnomer.review.rows.source import Rows
     from misnomer.review.session import Review
 
 Array = NDArray[np.float64]
@@ -48,19 +48,19 @@ def describe_row(
 
     Cells that name an image below one of the ``roots`` are marked as such.
     """
-    judged = review.judged
-    if not 0 <= at < len(judged.given):
-        raise ReviewError(f"there is no row {at}: rows go from 0 to {len(judged.given) - 1}")
+    judged, audit = review.judged, review.audit
+    if not 0 <= at < len(judged):
+        raise ReviewError(f"there is no row {at}: rows go from 0 to {len(judged) - 1}")
     given, wrong = int(judged.given[at]), float(review.ranking.wrong[at])
     note = review.decisions.note(at)
     opinions = review.decisions.opinions().get(at, {})
     content = {
         "row": at,
-        "name": row_name(review.audit, at),
-        "title": row_title(review.audit, at),
+        "name": row_name(audit, at),
+        "title": row_title(audit, at),
         "labeled": given >= 0,
         "given": None if given < 0 else shown(judged.given_label(at)),
-        "home": int(places(judged.labels, judged.classes)[given]) if given >= 0 else -1,
+        "home": int(places(audit.labels, audit.classes)[given]) if given >= 0 else -1,
         "suggested": int(judged.suggested[at]),
         "probability": wrong,
         "chance": chance(wrong),
@@ -95,7 +95,7 @@ def describe_decision(one: Decision | None) -> dict[str, Any] | None:
 
 def cell_texts(review: Review, at: int) -> list[tuple[str, str | None]]:
     """Read every column of a row as text; None where the cell is empty."""
-    data = input_row(review.audit, at)
+    data = review.source.row(at)
     values = ((name, data.column(i)[0].as_py()) for i, name in enumerate(data.column_names))
     return [(name, None if value is None else str(value)) for name, value in values]
 
@@ -166,8 +166,7 @@ def link_of(text: str) -> str | None:
 
 def chances(review: Review, at: int) -> list[list[Any]]:
     """List the likeliest classes of a row, as (place, probability, in words)."""
-    judged = review.judged
-    share = judged.shares(at) if isinstance(judged, LargeRows) else judged.posterior[at]
+    share = review.judged.shares(at)
     order = np.argsort(-share, kind="stable")[:_MAX_CLASSES]
     return [[int(k), float(share[k]), chance(float(share[k]))] for k in order]
 
@@ -177,8 +176,7 @@ def why(review: Review, at: int) -> dict[str, Any]:
 
     Every annotator's answer is among them; of the columns, the heaviest.
     """
-    audit = review.judged
-    explanation = audit.explain_at(at)
+    audit, explanation = review.judged.audit, review.judged.explain_at(at)
     pair = (review.classes[explanation.suggested], review.classes[explanation.against])
     *terms, prior, label = explanation.terms
     answers, others = split_terms(audit, at, pair, terms)
@@ -194,7 +192,7 @@ def why(review: Review, at: int) -> dict[str, Any]:
         "against": shown(explanation.against),
         "log_odds": explanation.log_odds,
         "terms": [_term(kind, term) for kind, term in parts],
-        "words": words(explanation, review.audit),
+        "words": words(explanation, review.source),
         "said": said_by(audit, at, pair, review.decisions.of(at)),
     }
 
@@ -219,11 +217,11 @@ def shortened(terms: list[Term], most: int) -> list[Term]:
     return [*terms[:most], (f"({len(terms) - most} others)", None, rest)]
 
 
-def words(explanation: Explanation, audit: Any) -> list[list[Any]]:
+def words(explanation: Explanation, rows: Rows) -> list[list[Any]]:
     """List the words of a text that weigh most, as (word, weight); none where there is no text."""
-    if "text" not in audit.fitted.families.values():
+    if "text" not in rows.audit.fitted.families.values():
         return []
-    own, pairs = set(columns(audit)), zip(explanation.names, explanation.weights, strict=True)
+    own, pairs = set(rows.columns), zip(explanation.names, explanation.weights, strict=True)
     heavy = [[n, float(w)] for n, w in pairs if n not in own and abs(w) > _MIN_WORD_WEIGHT]
     return heavy[:_MAX_WORDS]
 

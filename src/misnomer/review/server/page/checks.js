@@ -1,21 +1,9 @@
 // One row at a time, the classes as keys. Nothing that is shown is ever read as HTML.
+import { ask, at, complain, make, say } from "./dom.js";
 
 const KEYS = "123456789abcdefghijklmnopqstvwxyz"; // r and u have a meaning of their own
-const at = (id) => document.getElementById(id);
 let shown = null;
 let busy = false;
-
-async function call(path, said) {
-  const options = said === undefined ? {} : {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(said),
-  };
-  const answer = await fetch(path, options);
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(body.trouble || "the server does not answer");
-  return body;
-}
 
 function show(row) {
   shown = row;
@@ -27,31 +15,22 @@ function show(row) {
   at("end").hidden = row.row !== null;
   at("words").hidden = true;
   if (row.row === null) {
-    at("live").textContent = `All ${row.total} rows are answered`;
+    say(`All ${row.total} rows are answered`);
     return result();
   }
   at("place").textContent = `row ${row.row}`;
-  at("cells").replaceChildren(...row.cells.flatMap(([name, cell]) => {
-    const term = document.createElement("dt");
-    const value = document.createElement("dd");
-    term.textContent = name;
-    value.textContent = cell;
-    return [term, value];
-  }));
+  at("cells").replaceChildren(...row.cells.flatMap(([name, cell]) => [make("dt", { text: name }), make("dd", { text: cell })]));
   at("classes").replaceChildren(...row.classes.map((name, place) => {
-    const button = document.createElement("button");
-    const key = document.createElement("kbd");
-    button.type = "button";
-    button.textContent = `${name} `;
-    if (place < KEYS.length) {
-      key.textContent = KEYS[place];
-      button.append(key);
-      button.setAttribute("aria-keyshortcuts", KEYS[place]);
+    const key = KEYS[place];
+    const button = make("button", { type: "button", text: `${name} ` });
+    if (key) {
+      button.append(make("kbd", { text: key }));
+      button.setAttribute("aria-keyshortcuts", key);
     }
     button.addEventListener("click", () => answer({ class: place }));
     return button;
   }));
-  at("live").textContent = `Row ${row.row}, ${row.done + 1} of ${row.total}`;
+  say(`Row ${row.row}, ${row.done + 1} of ${row.total}`);
 }
 
 async function does(work) {
@@ -59,19 +38,18 @@ async function does(work) {
   busy = true;
   try {
     await work();
-    at("trouble").hidden = true;
+    complain();
   } catch (error) {
-    at("trouble").textContent = error.message;
-    at("trouble").hidden = false;
+    complain(error.message);
   } finally {
     busy = false;
   }
 }
 
-const answer = (said) => does(async () => show(await call("/api/answer", { row: shown.row, ...said })));
-const undo = () => does(async () => show(await call("/api/undo", {})));
+const answer = (said) => does(async () => show(await ask("/api/answer", { row: shown.row, ...said })));
+const undo = () => does(async () => show(await ask("/api/undo", {})));
 const result = async () => {
-  at("words").textContent = (await call("/api/result")).words;
+  at("words").textContent = (await ask("/api/result")).words;
   at("words").hidden = false;
 };
 
@@ -96,4 +74,4 @@ document.addEventListener("keydown", (event) => {
 });
 
 history.replaceState(null, "", "/");
-does(async () => show(await call("/api/next")));
+does(async () => show(await ask("/api/next")));

@@ -22,7 +22,7 @@ export const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((
 
 // Who decides: remembered by this browser, sent with everything that is decided.
 const NAME = "misnomer reviewer";
-export const me = () => at("who").value.trim();
+export const me = () => at("who")?.value.trim() ?? "";
 export function rememberMe() {
   at("who").value = localStorage.getItem(NAME) ?? "";
   at("who").addEventListener("change", () => localStorage.setItem(NAME, me()));

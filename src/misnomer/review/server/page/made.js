@@ -1,5 +1,5 @@
 // What was decided, the latest first: to be looked at again, revised, taken back.
-import { ask, at, counted, fresh, guarded, make } from "./dom.js";
+import { ask, at, count, counted, fresh, guarded, make } from "./dom.js";
 
 const PAGE = 50;
 let offset = 0, hooks = {};
@@ -20,11 +20,17 @@ export const showMade = guarded(async () => {
   at("newer").parentElement.hidden = page.total <= PAGE;
   at("noted").replaceChildren(...page.notes.map((one) => make("li", {}, goTo(one, `${one.name}: ${one.note}`))));
   at("noted-title").hidden = !page.notes.length;
-  at("agreement").replaceChildren(...page.agreements.map((one) => make("li", { text:
-    `${one.pair.join(" and ")}: the same about ${one.same} of ${counted(one.rows, "row")}` +
-    (one.beyond_chance === null ? "" : ` (beyond chance: ${Math.round(100 * one.beyond_chance)}%)`) })));
+  at("agreement").replaceChildren(...page.agreements.map((one) => make("li", { text: agreement(one) })));
   at("agreement-title").hidden = !page.agreements.length;
 });
+
+// Both may agree by luck where one label is frequent; of a few rows that says nothing.
+export function agreement({ pair, same, rows, beyond_chance: beyond }) {
+  const words = `${pair.join(" and ")} agree on ${count(same)} of ${counted(rows, "row")}`;
+  if (beyond === null || rows < 10) return words;
+  if (beyond <= 0) return `${words}, no more than by chance`;
+  return `${words}: ${Math.round(100 * beyond)}% of the way from chance to full agreement`;
+}
 
 function goTo(one, text) {
   const button = make("button", { type: "button", "data-row": one.row, text });

@@ -77,10 +77,11 @@ function queueLine(one) {
 
 function askBulk() {
   const form = at("filters").elements, low = Number(form.low.value || 0);
+  const percent = `${Number((100 * low).toFixed(1))}%`;
   const said = [
     form.given.value !== "" && `given ${about.labels[form.given.value]}`,
     form.suggested.value !== "" && `suggested ${about.classes[form.suggested.value]}`,
-    low > 0 && `wrong with probability ${low} or more`,
+    low > 0 && `wrong with probability ${percent} or more`,
     form.value.value !== "" && `${about.columns[form.column.value]} is ${form.value.value}`,
     form.words.value && `holding “${form.words.value}”`,
     form.flagged.checked && "suspects",

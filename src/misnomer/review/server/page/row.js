@@ -6,7 +6,7 @@ const LONG = 400; // characters from which a text gets all the room there is
 export function showEvidence(why) {
   at("sides").replaceChildren(
     make("span", { class: "away", text: `◀ for ${why.against}` }), " · ",
-    make("span", { class: "toward", text: `for ${why.suggested} ▶` }));
+    make("span", { class: "toward", text: `for ${why.suggested} ▶` }), " · +0.7 doubles the odds, −0.7 halves them");
   const widest = Math.max(1, ...why.terms.map((term) => Math.abs(term.weight ?? 0)));
   const rows = why.terms.map((term) => evidenceRow(term, widest));
   const sum = { name: "in all", value: null, weight: why.log_odds };
@@ -87,7 +87,7 @@ export function showSaid(why, about) {
   at("annotators").hidden = !why.said.length;
   at("said-head").textContent = about.grouped ? "Group" : "Who";
   at("said-note").textContent = `Right: how many of ${about.grouped ? "the group's labels" : "their answers"} are, with a 90% interval. ` +
-    `Weight: +0.7 doubles the odds of ${why.suggested}, −0.7 those of ${why.against}.`;
+    "Weight: as above.";
   at("said").replaceChildren(...why.said.map((one) => {
     const side = one.weight === null ? "" : one.weight < 0 ? "away" : "toward";
     return make("tr", { class: one.weight === null ? "yours" : "" },
