@@ -25,6 +25,8 @@ from misnomer.store.folders import reading
 from misnomer.store.models import load_predictor
 from misnomer.store.writing import print_csv, replacing, write_csv
 
+FORMS = (".csv", ".parquet", ".xlsx")  # in which predictions are written
+
 
 def run(
     model: Path,
@@ -37,10 +39,11 @@ def run(
 ) -> None:
     """Classify the rows of a file and write them with their predicted class."""
     file = described(file, reading or {})
-    if out is not None and out.is_file() and not force:
-        raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
+    large = is_large(file)
+    if out is not None:
+        _check_writable(out, large=large, force=force)
     classifier = _loaded(model)
-    if is_large(file):
+    if large:
         _by_batches(classifier, file, out, proba=proba)
         return
     with warnings.catch_warnings(record=True) as caught:
@@ -57,6 +60,20 @@ def run(
     print(f"wrote {out}", file=sys.stderr)
 
 
+def _check_writable(out: Path, *, large: bool, force: bool) -> None:
+    """Refuse a name that says another form than what would be written, before any work is done."""
+    if out.is_file() and not force:
+        raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
+    if out.exists():  # a pipe or a device, or a folder, which is refused where it is opened
+        return
+    forms = FORMS[:-1] if large else FORMS
+    if out.suffix.lower() not in forms:
+        wrong = (
+            "more rows than a workbook is for" if out.suffix.lower() in FORMS else "no such form"
+        )
+        raise ValueError(f"{str(out)!r}: {wrong}, let the name end in {' or '.join(forms)}")
+
+
 def _loaded(model: Path) -> Any:
     if not model.is_dir():
         return load_predictor(model)
@@ -69,7 +86,7 @@ def _write(table: pa.Table, path: Path, suffix: str) -> None:
         import pyarrow.parquet as pq
 
         pq.write_table(table, path, compression="zstd")
-    elif suffix in (".xlsx", ".xlsm"):
+    elif suffix == ".xlsx":
         write_workbook(table, path)
     else:
         write_csv(table, path, exact=True)

@@ -42,6 +42,7 @@ def both(path, dialect=None):
         (CSV.encode("mac-roman"), {"encoding": "mac-roman"}),
         (("sep=,\n" + CSV).encode(), {}),
         (("\ufeffsep=,\r\n" + CSV).encode(), {}),
+        (("# made by hand\nsep=,\n" + CSV).encode(), {}),
         (("# from the ward, 2024\n# second\n" + CSV).encode(), {}),
         (CSV.replace('"', "").replace(",", "|").replace("x|", "x,").encode(), {}),
         (CSV.replace(",", "~").replace("x~", "x,").encode(), {"sep": "~"}),
