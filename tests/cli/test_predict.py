@@ -53,6 +53,9 @@ def test_no_file_under_a_name_of_another_form(model, name):
     done = predicted(model, "city,age\nBonn,31\n", "--out", str(model.with_name(name)))
     assert done.exit_code == 2 and "let the name end in .csv or .parquet or .xlsx" in done.output
     assert not model.with_name(name).exists()
+    model.with_name(name).write_text("mine")
+    again = predicted(model, "city,age\nBonn,31\n", "--force", "--out", str(model.with_name(name)))
+    assert again.exit_code == 2 and model.with_name(name).read_text() == "mine"
 
 
 def test_a_large_file_is_no_workbook(model, monkeypatch):

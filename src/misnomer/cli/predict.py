@@ -64,14 +64,12 @@ def _check_writable(out: Path, *, large: bool, force: bool) -> None:
     """Refuse a name that says another form than what would be written, before any work is done."""
     if out.is_file() and not force:
         raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
-    if out.exists():  # a pipe or a device, or a folder, which is refused where it is opened
-        return
+    if out.exists() and not out.is_file():
+        return  # a pipe or a device; a folder is refused where it is opened
     forms = FORMS[:-1] if large else FORMS
     if out.suffix.lower() not in forms:
-        wrong = (
-            "more rows than a workbook is for" if out.suffix.lower() in FORMS else "no such form"
-        )
-        raise ValueError(f"{str(out)!r}: {wrong}, let the name end in {' or '.join(forms)}")
+        many = "for so many rows, " if large else ""
+        raise ValueError(f"{str(out)!r}: {many}let the name end in {' or '.join(forms)}")
 
 
 def _loaded(model: Path) -> Any:
