@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
 from misnomer.channel import identity
-from misnomer.cli import app
+from misnomer.cli import app, predict
 from misnomer.model import Model
 from misnomer.rows import read
 from misnomer.store import save_model
@@ -48,6 +48,39 @@ def test_a_workbook_is_a_workbook(model, monkeypatch, large):
     lines = list(openpyxl.load_workbook(out).active.iter_rows(values_only=True))
     assert lines[0] == ("city", "age", "predicted_class", "probability")
     assert lines[1][:2] == ("Bonn", 31)
+
+
+@pytest.mark.parametrize("name", ["p.docx", "p", "p.xlsm"])
+def test_no_file_under_a_name_of_another_form(model, name):
+    done = predicted(model, "city,age\nBonn,31\n", "--out", str(model.with_name(name)))
+    assert done.exit_code == 2 and "let the name end in .csv or .parquet or .xlsx" in done.output
+    assert not model.with_name(name).exists()
+    model.with_name(name).write_text("mine")
+    again = predicted(model, "city,age\nBonn,31\n", "--force", "--out", str(model.with_name(name)))
+    assert again.exit_code == 2 and model.with_name(name).read_text() == "mine"
+
+
+def test_a_large_file_is_no_workbook(model, monkeypatch):
+    monkeypatch.setattr(predict, "is_large", lambda file: True)
+    out = model.with_name("p.xlsx")
+    done = predicted(model, "city,age\nBonn,31\n", "--out", str(out))
+    assert done.exit_code == 2 and "let the name end in .csv or .parquet" in done.output
+    assert not out.exists()
+
+
+def test_a_folder_that_is_not_there_is_named(model):
+    done = predicted(model, "city,age\nBonn,31\n", "--out", str(model.parent / "no" / "p.csv"))
+    assert done.exit_code == 2 and "there is no folder" in done.output
+    assert ".part" not in done.output
+
+
+@pytest.mark.parametrize("header", ["town,years", "town,years,sex"])
+def test_other_columns_are_not_taken_for_the_models(model, header):
+    cells = ",".join(["Bonn", "31", "f"][: header.count(",") + 1])
+    done = predicted(model, f"{header}\n{cells}\n")
+    assert done.exit_code == 2
+    said = "X has none of the columns of the training data ('city', 'age'): it has 'town', 'years'"
+    assert said in " ".join(done.output.split())
 
 
 def test_an_empty_row_has_the_shares_whatever_the_bias():

@@ -160,7 +160,7 @@ def _doubtful(names: NDArray[Any]) -> list[str]:
         spelled = f"{', '.join(map(repr, same[:-1]))} and {same[-1]!r}"
         notes.append(
             f"the labels {spelled} differ in case or blanks only and are taken for {len(same)} "
-            "classes: write them alike if they mean one"
+            "classes: write them alike if they mean one, or say ignore_case (--ignore-case)"
         )
     return notes
 

@@ -6,6 +6,7 @@ import errno
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -165,9 +166,15 @@ def of_system(error: OSError) -> str:
     --------
     >>> of_system(OSError(errno.ENOSPC, "No space left on device", "out/rows.parquet"))
     "'out/rows.parquet': the disk is full"
+    >>> of_system(PermissionError(errno.EACCES, "Permission denied", "out/.misnomer.x1.part"))
+    "'out': permission denied"
     """
     if error.errno is None or (error.strerror is None):
         return str(error)
     why = _WORDS.get(error.errno, error.strerror)
-    where = "" if error.filename is None else f"{str(error.filename)!r}: "
-    return where + why
+    if error.filename is None:
+        return why
+    place = Path(str(error.filename))
+    if place.name.startswith(".") and place.name.endswith(".part"):  # ours, which nobody has named
+        place = place.parent
+    return f"{str(place)!r}: {why}"

@@ -23,6 +23,8 @@ from misnomer.store.folders import reading
 from misnomer.store.models import load_predictor
 from misnomer.store.writing import print_tables, replacing, with_column, write_tables
 
+FORMS = (".csv", ".parquet", ".xlsx")  # in which predictions are written
+
 
 def run(
     model: Path,
@@ -35,14 +37,14 @@ def run(
 ) -> None:
     """Classify the rows of a file and write them with their predicted class."""
     file = described(file, reading or {})
-    if out is not None and out.is_file() and not force:
-        raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
+    if out is not None:
+        _check_writable(out, large=is_large(file), force=force)
     tables = _predicted(_loaded(model), file, proba)
     if out is None:
         print_tables(tables, sys.stdout)
         return
     with replacing(out) as temporary:
-        if out.suffix.lower() in (".xlsx", ".xlsm"):
+        if out.suffix.lower() == ".xlsx":
             write_workbook(pa.concat_tables(tables), temporary)
         else:
             write_tables(tables, temporary, out.suffix.lower())
@@ -67,6 +69,18 @@ def _predicted(classifier: Any, file: str, proba: bool) -> Iterator[pa.Table]:
     for note in [*(str(one.message) for one in caught), *unknown(classifier, rows)]:
         print(f"misnomer: note: {note}", file=sys.stderr)
     yield table
+
+
+def _check_writable(out: Path, *, large: bool, force: bool) -> None:
+    """Refuse a name that says another form than what would be written, before any work is done."""
+    if out.is_file() and not force:
+        raise FileExistsError(f"{str(out)!r} exists: use --force to replace it")
+    if out.exists() and not out.is_file():
+        return  # a pipe or a device; a folder is refused where it is opened
+    forms = FORMS[:-1] if large else FORMS
+    if out.suffix.lower() not in forms:
+        many = "for so many rows, " if large else ""
+        raise ValueError(f"{str(out)!r}: {many}let the name end in {' or '.join(forms)}")
 
 
 def _loaded(model: Path) -> Any:

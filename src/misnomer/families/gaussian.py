@@ -52,7 +52,7 @@ class Gaussian:
 
     def spread(self, sums: Array) -> tuple[Array, Array, Array]:
         """Split sums into mass, mean (about the center) and sum of squares about the mean."""
-        mass, first, second = np.split(sums, 3, axis=1)
+        mass, first, second = _thirds(sums)
         mean = first / np.where(mass > 0, mass, 1.0)
         return mass, mean, np.maximum(second - mean * first, 0.0)
 
@@ -64,9 +64,10 @@ class Gaussian:
 
     def weights(self, sums: Array, virtual: Array) -> Array:
         mass, mean, squares = self.spread(sums)
-        usual = self.spread(sums.sum(axis=0, keepdims=True))[1]
-        mean = np.where(mass > 0, mean, usual)  # virtual rows of a class without any lie about all
-        m, extra, about_mean = np.split(virtual, 3, axis=1)
+        if not (mass > 0).all():  # virtual rows of a class without any lie about the mean of all
+            usual = self.spread(sums.sum(axis=0, keepdims=True))[1]
+            mean = np.where(mass > 0, mean, usual)
+        m, extra, about_mean = _thirds(virtual)
         seen = mass + m
         v = (squares + about_mean) / np.where(seen > 0, seen, 1.0) + extra
         silent = seen <= 0  # no row and no virtual row: no evidence
@@ -76,17 +77,23 @@ class Gaussian:
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         """Read the mean and the variance of each class and column off the weights."""
-        _, first, second = np.split(weights, 3, axis=1)
+        _, first, second = _thirds(weights)
         v = -0.5 / np.where(second < 0, second, -0.5)
         return first * v + np.array(self.center), v
 
     def log_prior(self, weights: Array, virtual: Array) -> float:
         """Sum ``-m (log(2 pi v) + v0 / v) / 2``: the virtual examples lie about the mean."""
         v = self.moments(weights)[1]
-        m, _, about_mean = np.split(virtual, 3, axis=1)
+        m, _, about_mean = _thirds(virtual)
         return -0.5 * float(np.sum(m * np.log(2 * np.pi * v) + about_mean / v))
 
     def draw(self, weights: Array, z: NDArray[np.intp], rng: np.random.Generator) -> Reals:
         mean, v = self.moments(weights)
         values = rng.normal(mean[z], np.sqrt(v[z]))
         return Reals(values, np.array(self.center))
+
+
+def _thirds(statistics: Array) -> tuple[Array, Array, Array]:
+    """Cut what is there for each column three times; np.split takes ten times as long."""
+    d = statistics.shape[1] // 3
+    return statistics[:, :d], statistics[:, d : 2 * d], statistics[:, 2 * d :]

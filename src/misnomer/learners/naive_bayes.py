@@ -113,7 +113,7 @@ class Counts:
             sums = np.where(bare[:, None], sums.sum(axis=0), sums)
         weights = weights_of(rows.schema, sums, virtual) * rows.worth
         prior = np.log(np.maximum(mass + self.rows.smoothing.classes, 1e-300))
-        return weights - weights.mean(axis=0), prior - prior.mean()
+        return weights - weights.sum(axis=0) / len(weights), prior - prior.sum() / len(prior)
 
 
 class _Chain:

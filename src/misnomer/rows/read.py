@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,7 @@ from misnomer.table import KINDS, Column, Group, Schema
 
 Families = str | Mapping[Any, str]
 
+_SHOWN = 5  # columns named in a sentence, at most
 SIGNED = "signed"  # the form of counts whose negative ones are counted apart
 
 
@@ -184,13 +186,29 @@ def _match(names: list[str], data: list[Any], schema: Schema, *, by_name: bool) 
     """Line the columns up with the schema's: by name where they have names, else by place."""
     wanted = [column.name for column in schema.columns]
     found = dict(zip(names, data, strict=True))
-    if by_name and set(names) & set(wanted):
+    if by_name and (set(names) & set(wanted) or (_were_named(names) and _were_named(wanted))):
         missing = [name for name in wanted if name not in found]
+        if len(missing) == len(wanted):
+            raise ValueError(
+                f"X has none of the columns of the training data ({_some(wanted)}): "
+                f"it has {_some(names)}"
+            )
         if missing:
             raise ValueError(f"column {missing[0]!r} of the training data is missing in X")
         return {name: found[name] for name in wanted}
     _check_width(len(names), schema)
     return dict(zip(wanted, data, strict=True))
+
+
+def _were_named(names: list[str]) -> bool:
+    """Tell whether somebody named these columns: numbers are places, and so is a single column."""
+    return len(names) > 1 and not all(re.fullmatch(r"x?\d+", name) for name in names)
+
+
+def _some(names: list[str]) -> str:
+    """List some names, and say how many more there are."""
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(repr, names[:_SHOWN])) + more
 
 
 def _encode(data: dict[str, Any], schema: Schema) -> tuple[Block, ...]:

@@ -44,6 +44,10 @@ def replacing(path: str | Path) -> Iterator[Path]:
             raise IsADirectoryError(f"{str(path)!r} is a folder: name a file in it")
         yield path
         return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(path.parent)!r} to write {path.name!r} into"
+        )
     clear(path.parent, f".{glob.escape(path.name)}.*.part")
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)

@@ -202,3 +202,8 @@ def test_a_missing_extra_says_what_to_install(folder):
     command = [sys.executable, "-c", code, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "pip install 'misnomer[review]'" in done.stderr
+
+
+def test_an_address_of_another_machine_is_named():
+    with pytest.raises(OSError, match=r"no page can be served at '203\.0\.113\.7'"):
+        bind("203.0.113.7", 0)

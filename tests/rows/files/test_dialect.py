@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from misnomer import audit
+from misnomer.rows.files import excel
 from misnomer.rows.files.dialect import DescribedPath, Dialect, dialect_of
 from misnomer.rows.files.excel import read_workbook, write_workbook
 from misnomer.rows.files.tables import read_table
@@ -42,6 +43,7 @@ def both(path, dialect=None):
         (CSV.encode("mac-roman"), {"encoding": "mac-roman"}),
         (("sep=,\n" + CSV).encode(), {}),
         (("\ufeffsep=,\r\n" + CSV).encode(), {}),
+        (("# made by hand\nsep=,\n" + CSV).encode(), {}),
         (("# from the ward, 2024\n# second\n" + CSV).encode(), {}),
         (CSV.replace('"', "").replace(",", "|").replace("x|", "x,").encode(), {}),
         (CSV.replace(",", "~").replace("x~", "x,").encode(), {"sep": "~"}),
@@ -166,6 +168,33 @@ class TestWorkbooks:
         alone = book(tmp_path / "t.xlsx", notes=[["read me"]])
         with pytest.raises(ValueError, match="'notes': the sheet has a header but no rows"):
             read_table(alone)
+
+    @pytest.mark.parametrize("block", [1 << 20, 20])
+    def test_merged_cells_hold_for_all_of_their_rows(self, tmp_path, monkeypatch, block):
+        monkeypatch.setattr(excel, "_BLOCK", block)
+        path = tmp_path / "t.xlsx"
+        made = openpyxl.Workbook()
+        sheet = made.active
+        for line in [["x", "y"], [1, "a"], [2, None], [3, None], [4, None], [5, "b"], [6, None]]:
+            sheet.append(line)
+        sheet.merge_cells("B2:B4")
+        sheet.merge_cells("A6:B6")
+        made.save(path)
+        with pytest.warns(UserWarning, match="2 cells have the value of the one merged with it"):
+            table = read_workbook(path)
+        assert table.column("y").to_pylist() == ["a", "a", "a", None, None, None]
+        assert table.column("x").to_pylist() == [1, 2, 3, 4, 5, 6]
+
+    def test_a_title_or_header_over_several_lines_is_no_row(self, tmp_path):
+        path = tmp_path / "t.xlsx"
+        made = openpyxl.Workbook()
+        sheet = made.active
+        for line in [["Title"], [None], ["x", "y"], [1, "a"], [2, "b"]]:
+            sheet.append(line)
+        sheet.merge_cells("A1:B2")
+        made.save(path)
+        with pytest.warns(UserWarning, match="taken for a title"):
+            assert read_workbook(path).to_pydict()["y"] == ["a", "b"]
 
     def test_titles_above_the_header(self, tmp_path):
         rows = [["Ward 7"], [], [None, "of 2024"], ["x", "y"], [1, 2], [3, None]]

@@ -214,10 +214,11 @@ def bind(host: str, port: int | None) -> tuple[socket.socket, bool]:
         try:
             place.bind((host, wanted))
             place.listen(128)
-        except OSError:
+        except OSError as error:
             place.close()
             if wanted == 0:
-                raise
+                why = (error.strerror or str(error)).lower()
+                raise OSError(f"no page can be served at {host!r}: {why}") from None
             continue
         return place, wanted != 0 or port == 0
     raise AssertionError("a port is chosen or an error raised")

@@ -119,10 +119,10 @@ def looked_at(dialect: Dialect, head: bytes, name: str) -> Dialect:
     """Complete a dialect by the first bytes of a file, in UTF-8."""
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
     lines = text.splitlines()
-    if lines and len(lines[0]) == 5 and lines[0].lower().startswith("sep="):
-        mark = dialect.separator or lines[0][4]
-        return replace(dialect, separator=mark, skip=_filled(lines, 1))
     skip = _filled(lines, 0, comments=True)
+    if skip < len(lines) and len(lines[skip]) == 5 and lines[skip].lower().startswith("sep="):
+        mark = dialect.separator or lines[skip][4]
+        return replace(dialect, separator=mark, skip=_filled(lines, skip + 1))
     header = lines[skip] if skip < len(lines) else ""
     mark = dialect.separator or _separator(header)
     # A header may begin with #, too: then it has as many cells as what follows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zipfile
 from itertools import zip_longest
@@ -18,6 +19,10 @@ from misnomer.rows.parts import with_lines
 
 MOST_ROWS = 1_048_575  # of a sheet, beside its header
 _MOST_BYTES = 4 * 10**9  # that a workbook may unpack to
+_BLOCK, _LONGEST_TAG = 1 << 20, 200  # bytes of a sheet that are looked through at once
+_MERGED = re.compile(
+    rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"[^>]*>'
+)
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"}
 
 
@@ -31,6 +36,7 @@ def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
     book = _opened(path)
     try:
         name, cells = _sheet(book, str(path), dialect.sheet)
+        merged = _merged(book[name])
     finally:
         book.close()
     gaps = {"", *_ERRORS, *dialect.missing}
@@ -38,6 +44,7 @@ def read_workbook(path: str | Path, dialect: Dialect | None = None) -> pa.Table:
     where = f"{path}, sheet {name!r}"
     lines = [i for i, line in enumerate(cells, start=1) if any(cell is not None for cell in line)]
     lines = lines[_titles([cells[i - 1] for i in lines], where) if dialect.header else 0 :]
+    _fill_down(cells, lines[int(dialect.header) :], merged, where)
     cells = [cells[i - 1] for i in lines]
     if not cells:
         raise ValueError(f"{where}: the sheet is empty")
@@ -60,6 +67,39 @@ def _titles(lines: list[list[Any]], where: str) -> int:
         above = f"{title!r}" if count == 1 else f"{count} lines such as {title!r}"
         warnings.warn(f"{where}: {above} above the header: taken for a title", stacklevel=2)
     return count
+
+
+def _merged(sheet: Any) -> list[tuple[int, int, int]]:
+    """Find cells that are merged over several lines: column and first and last line, from 1.
+
+    Whoever reads a sheet line by line is told of them last, and openpyxl does not pass it on.
+    """
+    from openpyxl.utils import column_index_from_string  # type: ignore[import-untyped]
+
+    found, rest = list[tuple[int, int, int]](), b""
+    with sheet._get_source() as source:
+        while block := source.read(_BLOCK):
+            for column, first, last in _MERGED.findall(rest + block):
+                found.append((column_index_from_string(column.decode()), int(first), int(last)))
+            rest = (rest + block)[-_LONGEST_TAG:].rpartition(b">")[2]
+    return [one for one in found if one[1] < one[2]]
+
+
+def _fill_down(
+    cells: list[list[Any]], rows: list[int], merged: list[tuple[int, int, int]], where: str
+) -> None:
+    """Give the value of a merged cell to all of its rows, in place, and say so."""
+    filled, known = 0, set(rows)
+    for column, first, last in merged:
+        if first not in known or column > len(cells[first - 1]):
+            continue
+        for line in range(first + 1, min(last, rows[-1]) + 1):
+            if line in known and column <= len(cells[line - 1]):
+                cells[line - 1][column - 1] = cells[first - 1][column - 1]
+                filled += 1
+    if filled:
+        are = "1 cell has" if filled == 1 else f"{filled:,} cells have"
+        warnings.warn(f"{where}: {are} the value of the one merged with it above", stacklevel=2)
 
 
 def _opened(path: str | Path) -> Any:
