@@ -19,7 +19,6 @@ from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.evidence import Evidence, weigh
 from misnomer.families.family import log
-from misnomer.kernels.reference import softmax
 from misnomer.stats import Stats
 from misnomer.table import Batch, Schema
 
@@ -71,14 +70,17 @@ class Model:
     def log_joint(self, batch: Batch) -> Array:
         """Compute log P(z, x, y) of every row and class, (n, K): the equation above."""
         evidence: Array = kernels.scores(batch.blocks, self.weights, len(batch))
-        joint: Array = evidence + self.table[batch.given]
+        given, table = batch.given, self.table
+        if len(given) and given.min() == given.max():  # one line for all, as of rows without labels
+            given = given[:1]
+        evidence += table[given]
         if self.bias is not None:
-            joint[batch.empty] -= self.bias
-        return joint
+            evidence[batch.empty] -= self.bias
+        return evidence
 
     def posterior(self, batch: Batch) -> Array:
         """Compute P(true class | x, y), (n, K); rows without a label are classified by x alone."""
-        return softmax(self.log_joint(batch))[0]
+        return kernels.softmax(self.log_joint(batch))[0]
 
     def doubt(self, batch: Batch) -> Array:
         """Compute P(true class is not the given label | x, y), (n,); 0 where there is no label."""

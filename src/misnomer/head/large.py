@@ -20,7 +20,7 @@ from misnomer.head.answer import Answer
 from misnomer.head.objective import joint_counts
 from misnomer.head.rates import Strata, judged
 from misnomer.kernels.blocks import Words
-from misnomer.learners.learner import Linear, Scorer, centered
+from misnomer.learners.learner import PIECE_ROWS, Linear, Scorer, centered_scores
 from misnomer.learners.naive_bayes import less
 from misnomer.learners.rows import joined
 from misnomer.model import weights_of
@@ -36,7 +36,6 @@ MOST_ROWS = 10_000  # up to which every row takes part in every choice
 MOST_CELLS = 10_000_000  # the same for filled cells times classes
 SAMPLE_ROWS = 5_000
 FOLDS = 4
-PIECE_ROWS = 1 << 14  # rows whose numbers stay in the cache
 CHANNEL_ROWS = 100.0  # virtual rows that hold the channel of all rows to the sample's
 
 
@@ -210,9 +209,7 @@ class Judge:
             some = batch.take(cut)
             out[cut] = kernels.scores(some.blocks, self.weights[fold], len(some)) + self.bias[fold]
         for factor, scorer in self.others:
-            for begin in range(0, len(batch), PIECE_ROWS):
-                at = slice(begin, begin + PIECE_ROWS)
-                out[at] += factor * centered(scorer.scores(batch.take(at)))
+            out += factor * centered_scores(scorer, batch)
         return out
 
     def posterior(self, batch: Batch) -> Array:

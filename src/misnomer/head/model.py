@@ -11,7 +11,7 @@ from misnomer import kernels
 from misnomer.evidence import TOGETHER, Evidence
 from misnomer.families.family import log
 from misnomer.head.rates import Strata
-from misnomer.learners.learner import Scorer, centered
+from misnomer.learners.learner import Scorer, centered, centered_scores
 from misnomer.learners.trees import Forest
 from misnomer.learners.yours import Absent
 from misnomer.model import Model
@@ -48,7 +48,7 @@ class HeadModel(NoSums):
         joint: Array = kernels.scores(batch.blocks, self.weights, len(batch)) + self.intercept
         empty = batch.empty
         for factor, scorer in self.others:
-            joint += np.where(empty[:, None], 0.0, factor * centered(scorer.scores(batch)))
+            joint += np.where(empty[:, None], 0.0, factor * centered_scores(scorer, batch))
         if self.bias is not None:
             joint[empty] -= self.bias
         return joint

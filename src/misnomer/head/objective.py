@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from misnomer import kernels
-from misnomer.learners.learner import Scored, anchored
+from misnomer.learners.learner import Scored, anchored, over_classes
 from misnomer.learners.rows import Rows
 from misnomer.learners.trees import Forest
 
@@ -232,7 +232,7 @@ class Problem:
         joint *= share
         if besides is not None:
             joint *= besides
-        chance = np.maximum(joint.sum(axis=1), LEAST)
+        chance = np.maximum(over_classes(joint), LEAST)
         joint /= chance[:, None]
         return Judgement(share, joint, chance)
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from misnomer.head.objective import LEAST
 from misnomer.kernels.blocks import Codes, Flags
+from misnomer.learners.learner import over_classes
 from misnomer.learners.rows import Places, Rows
 from misnomer.table import Batch, Schema
 
@@ -123,16 +126,16 @@ class Labeled:
 
 def fitted(rows: Labeled, stratum: Places, count: int, *, own_shares: bool) -> tuple[Array, Array]:
     """Find the channel of each stratum, (count + 1, K, K), and its ratio of class shares."""
-    K = rows.share.shape[1]
+    K, n = rows.share.shape[1], len(rows.label)
     channels = np.repeat(rows.channel[None], count + 1, axis=0)
     ratio = np.ones((count + 1, K))
     usual = np.maximum(rows.weight @ rows.share / rows.weight.sum(), 1e-9)
     code = stratum * K + rows.label
+    added = sparse.csr_array((rows.weight, (code, np.arange(n))), shape=((count + 1) * K, n))
     for _ in range(ROUNDS):
-        after = judged(rows.share * ratio[stratum], channels[stratum, rows.label])
-        mass = after * rows.weight[:, None]
-        columns = [np.bincount(code, mass[:, k], minlength=(count + 1) * K) for k in range(K)]
-        joint = np.stack(columns, axis=1).reshape(count + 1, K, K)
+        share = rows.share * ratio[stratum] if own_shares else rows.share
+        after = judged(share, channels.reshape(-1, K)[code])
+        joint = (added @ after).reshape(count + 1, K, K)
         held = joint + HELD_ROWS * rows.channel
         channels = held / held.sum(axis=1, keepdims=True)
         if own_shares:
@@ -143,42 +146,60 @@ def fitted(rows: Labeled, stratum: Places, count: int, *, own_shares: bool) -> t
 
 def judged(share: Array, seen: Array) -> Array:
     """Weigh classes by what is seen, and scale, (n, K)."""
-    joint = share * seen
-    return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), LEAST))
+    joint = np.asarray(share * seen)
+    joint /= np.maximum(over_classes(joint), LEAST)[:, None]
+    return joint
 
 
 def chance(share: Array, ratio: Array, seen: Array) -> Array:
     """Compute P(label | x, stratum), (n,)."""
     moved = share * ratio
-    total = np.maximum(moved.sum(axis=1), LEAST)
-    return np.asarray(np.maximum((moved * seen).sum(axis=1) / total, 1e-6))
+    total = np.maximum(over_classes(moved), LEAST)
+    return np.asarray(np.maximum(over_classes(moved * seen) / total, 1e-6))
 
 
-def gained(rows: Labeled, stratum: Places, count: int, *, own_shares: bool) -> tuple[float, float]:
-    """Compute what strata gain over one channel, each row by the other folds: nats, and errors."""
-    gain = np.zeros(len(rows.label))
-    for place in np.unique(rows.fold):
-        out, inside = np.flatnonzero(rows.fold != place), np.flatnonzero(rows.fold == place)
-        if not len(out):
-            return 0.0, 0.0
-        channels, ratio = fitted(rows.take(out), stratum[out], count, own_shares=own_shares)
-        plain, _ = fitted(rows.take(out), np.zeros(len(out), np.intp), 1, own_shares=False)
-        at, label = stratum[inside], rows.label[inside]
-        share, one = rows.share[inside], np.ones((len(inside), rows.share.shape[1]))
-        ahead = np.log(chance(share, ratio[at], channels[at, label]))
-        gain[inside] = ahead - np.log(chance(share, one, plain[0][label]))
-    total = float(rows.weight @ gain)
-    mean = total / max(float(rows.weight.sum()), 1e-300)
-    spread = float(np.sqrt(rows.weight @ (gain - mean) ** 2))
-    return total, total / max(spread, 1e-9)
+@dataclass(frozen=True, eq=False)
+class Rivalry:
+    """One channel for all rows, each judged by the other folds: what strata must beat."""
+
+    rows: Labeled
+
+    @cached_property
+    def folds(self) -> list[tuple[Places, Places, Labeled, Array]]:
+        """The rows outside and inside of each fold, the former, and log P(label) of the latter."""
+        rows, out = self.rows, []
+        one = np.ones((1, rows.share.shape[1]))
+        for place in np.unique(rows.fold):
+            others, inside = np.flatnonzero(rows.fold != place), np.flatnonzero(rows.fold == place)
+            if not len(others):
+                return []
+            rest = rows.take(others)
+            plain = fitted(rest, np.zeros(len(others), np.intp), 1, own_shares=False)[0][0]
+            usual = np.log(chance(rows.share[inside], one, plain[rows.label[inside]]))
+            out.append((others, inside, rest, usual))
+        return out
+
+    def gained(self, stratum: Places, count: int, *, own_shares: bool) -> tuple[float, float]:
+        """Compute what strata gain over one channel: nats, and standard errors."""
+        rows = self.rows
+        gain = np.zeros(len(rows.label))
+        for others, inside, rest, usual in self.folds:
+            channels, ratio = fitted(rest, stratum[others], count, own_shares=own_shares)
+            at, label = stratum[inside], rows.label[inside]
+            ahead = chance(rows.share[inside], ratio[at], channels[at, label])
+            gain[inside] = np.log(ahead) - usual
+        total = float(rows.weight @ gain)
+        mean = total / max(float(rows.weight.sum()), 1e-300)
+        spread = float(np.sqrt(rows.weight @ (gain - mean) ** 2))
+        return total, total / max(spread, 1e-9)
 
 
 def strata_of_groups(rows: Labeled, group: Places, count: int) -> Strata:
     """Fit channels to groups, and tell whether they judge rows."""
     best: Strata | None = None
-    at = np.where(group >= 0, group, count)
+    at, rivalry = np.where(group >= 0, group, count), Rivalry(rows)
     for own in (False, True):
-        gain, errors = gained(rows, at, count, own_shares=own)
+        gain, errors = rivalry.gained(at, count, own_shares=own)
         if best is None or gain > best.gain:
             channels, ratio = fitted(rows, at, count, own_shares=own)
             judges = gain > LEAST_GAIN and errors > LEAST_ERRORS
@@ -199,8 +220,9 @@ def choose_strata(
     tried = [one for one in every if len(rows.label) >= least * one[2]]
     needed = LEAST_GAIN + np.log(max(len(tried), 1))
     best: Strata | None = None
+    rivalry = Rivalry(rows)
     for name, stratum, count, edges, place in tried:
-        gain, errors = gained(rows, stratum, count, own_shares=False)
+        gain, errors = rivalry.gained(stratum, count, own_shares=False)
         if gain > needed and errors > LEAST_ERRORS and (best is None or gain > best.gain):
             channels, ratio = fitted(rows, stratum, count, own_shares=False)
             best = Strata(name, channels, ratio, edges, place, gain, errors, True)

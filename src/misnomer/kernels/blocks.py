@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,11 +113,25 @@ def is_empty(block: Block) -> NDArray[np.bool_]:
     [True, False]
     """
     if isinstance(block, Codes):
-        return np.asarray((block.codes >= np.array(block.sizes)).all(axis=1))
+        return _all_gaps(block.codes, lambda j, codes: codes >= block.sizes[j])
     if isinstance(block, Reals):
-        return np.asarray(np.isnan(block.values).all(axis=1))
+        return _all_gaps(block.values, lambda j, values: np.isnan(values))
     if isinstance(block, Words):
         return np.asarray(np.diff(block.matrix.indptr) == 0)
     if block.observed is None:
         return np.zeros(block.rows, bool)
     return np.asarray(~block.observed.any(axis=1))
+
+
+def _all_gaps(
+    cells: NDArray[Any], is_gap: Callable[[int, NDArray[Any]], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """Tell the rows that have nothing but gaps: a column is asked of those with none but before."""
+    rows = np.arange(len(cells))
+    for j in range(cells.shape[1]):
+        rows = rows[is_gap(j, cells[rows, j] if j else cells[:, 0])]
+        if not len(rows):
+            break
+    out = np.zeros(len(cells), bool)
+    out[rows] = True
+    return out

@@ -23,6 +23,7 @@ from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
+PIECE_ROWS = 1 << 14  # rows whose numbers stay in the cache
 LEAST_CHANCE = 1e-6  # of a label or class that somebody calls impossible: one row cannot decide
 CALIBRATION_RIDGE = 0.01  # per squared parameter
 CLEAR_ERRORS = 2.0  # standard errors of gain or loss on the first fold
@@ -137,10 +138,30 @@ def anchored(share: Array, weight: Array, anchor: Array) -> tuple[float, Array]:
     return -float(anchor @ np.log(mean)), slope
 
 
+def over_classes(values: Array) -> Array:
+    """Add each row up, (n,): a product with ones, far faster than a sum where classes are few.
+
+    Examples
+    --------
+    >>> over_classes(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [3.0, 7.0]
+    """
+    return np.asarray(values @ np.ones(values.shape[-1]))
+
+
 def centered(scores: Array) -> Array:
     """Take off the mean over the classes (the last axis)."""
     out: Array = scores - scores.sum(axis=-1, keepdims=True) / scores.shape[-1]  # .mean is slower
     return out
+
+
+def centered_scores(scorer: Scorer, batch: Batch) -> Array:
+    """Score rows, (n, K), centered, some at a time: what a scorer writes down of them is wide."""
+    parts = [
+        centered(scorer.scores(batch.take(slice(begin, begin + PIECE_ROWS))))
+        for begin in range(0, max(len(batch), 1), PIECE_ROWS)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def margin(scores: Array, weight: Array | None = None) -> float:
@@ -195,8 +216,10 @@ def calibrated(scores: Array, said: Array, weight: Array) -> tuple[Array, float]
         scaled = np.exp(np.clip(vector[0], -20.0, 20.0)) * scores / unit
         share = kernels.softmax(scaled + vector[1:])[0]
         joint = share * said
-        chance = np.maximum(joint.sum(axis=1), 1e-300)
-        residual = (share - joint / chance[:, None]) * weight[:, None]
+        chance = np.maximum(over_classes(joint), 1e-300)
+        joint /= chance[:, None]
+        residual = np.subtract(share, joint, out=joint)
+        residual *= weight[:, None]
         slope = np.concatenate([[float((residual * scaled).sum())], residual.sum(axis=0)])
         value = -float(weight @ np.log(chance)) + CALIBRATION_RIDGE * float(vector @ vector)
         return value, slope + 2.0 * CALIBRATION_RIDGE * vector

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer import kernels
+from misnomer.kernels.threads import each
 from misnomer.learners.learner import (
     LEAST_CHANCE,
     Linear,
@@ -31,6 +32,7 @@ from misnomer.learners.learner import (
     calibrated,
     centered,
     clear_gain,
+    over_classes,
 )
 from misnomer.learners.rows import Matrix, Rows
 from misnomer.solvers.conditional.features import Features, measure
@@ -74,10 +76,12 @@ class Logistic:
         for _, kinds in groupby(self._kinds(rows), key=itemgetter(1)):
             for place, kind in enumerate(kinds):
                 tried.append(_Fit(self.name, *kind, rows, view))
+                if tried[-1].gain(view) < 0:
+                    break  # weights that are held less will not make up for so much
                 if place and tried[-1].first_fold < tried[-2].first_fold:
                     break  # a still weaker penalty will do no better
         best = max(tried, key=lambda one: one.first_fold)
-        if best.is_proven(view):
+        if best.gain(view) > 0:
             return [best.cross_fit()]
         view.memory[unproven] = np.zeros(0)
         return []
@@ -142,21 +146,28 @@ class _Fit:
         chance = (calibrated(scores, seen, weight)[0] * seen).sum(axis=1)
         return float(weight @ np.log(np.maximum(chance, LEAST_CHANCE)))
 
-    def is_proven(self, view: View) -> bool:
-        """Tell from that fold whether this is clearly better than naive Bayes, by its channel."""
+    def gain(self, view: View) -> int:
+        """Tell from that fold whether this is clearly better than naive Bayes (1) or worse (-1).
+
+        Both explain the labels by the channel that naive Bayes has found.
+        """
         if view.seen is None or view.chance is None:
-            return True
+            return 1
         at, scores = self._first
-        return clear_gain(scores, view.seen[at], self.rows.weight[at], view.chance[at]) > 0
+        return clear_gain(scores, view.seen[at], self.rows.weight[at], view.chance[at])
 
     def cross_fit(self) -> Scored:
         """Score every row by fits without its fold, and fit to all rows."""
         rows, at = self.rows, self.rows.informed
         scores = np.zeros((len(rows), rows.classes))
-        for number, (fold, folds) in enumerate(rows.splits()):
-            for place, places in enumerate(folds):
-                table = self.solve(at[fold[at] != place], (number, place))
-                scores[places] += self.scores(places, table)
+        pieces = [
+            (at[fold[at] != place], places, (number, place))
+            for number, (fold, folds) in enumerate(rows.splits())
+            for place, places in enumerate(folds)
+        ]
+        tables = each(lambda piece: self.solve(piece[0], piece[2]), pieces)
+        for (_, places, _), table in zip(pieces, tables, strict=True):
+            scores[places] += self.scores(places, table)
         self.memory.setdefault((self.name, "all"), table)
         weights, bias = self.basis.weights(self.solve(at, "all"))
         return Scored(centered(scores / len(rows.deals)), Linear(self.name, weights, bias))
@@ -294,12 +305,15 @@ class _Problem:
             table = vector.reshape(shape)
             share = kernels.softmax(features @ (table[1:] * pace[:, None]) + table[0])[0]
             joint = seen * share
-            chance = np.maximum(joint.sum(axis=1), 1e-300)
-            residual = (share - joint / chance[:, None]) * weight[:, None]
+            chance = np.maximum(over_classes(joint), 1e-300)
+            joint /= chance[:, None]
+            residual = np.subtract(share, joint, out=joint)
+            residual *= weight[:, None]
             value = -float(weight @ np.log(chance)) + 0.5 * float((ridge * table[1:] ** 2).sum())
             if self.anchor is not None:
                 cost, push = anchored(share, weight, self.anchor)
-                value, residual = value + cost, residual + push
+                value += cost
+                residual += push
             slope = (features.T @ residual) * pace[:, None] + ridge * table[1:]
             return value, np.concatenate([residual.sum(axis=0), slope.ravel()])
 

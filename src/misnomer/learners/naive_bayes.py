@@ -7,6 +7,7 @@ other rows are shared out. So every fold has a chain of rounds that never sees i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from misnomer import kernels
 from misnomer.kernels.blocks import Words
-from misnomer.learners.learner import Linear, Scored, View, within_reach
+from misnomer.learners.learner import Linear, Scored, View, over_classes, within_reach
 from misnomer.learners.rows import Rows
 from misnomer.model import weights_of
 from misnomer.smoothing import Smoothing
@@ -68,14 +69,11 @@ class SharedNaiveBayes:
         out = np.zeros((len(rows), rows.classes))
         deals = list(rows.splits())
         for _, folds in deals:
-            chain = _Chain(rows, counts, seen, view.temper, folds)
-            if not is_strict(rows, len(folds)):
-                left_out = list(chain.run(-1)[1].values())
-            else:
-                left_out = [chain.run(place)[0] for place in range(len(folds))]
-            for places, part, (weights, bias) in zip(folds, chain.parts, left_out, strict=True):
+            chains = _Chains(rows, counts, seen, view.temper, folds)
+            left_out = chains.left_out(is_strict(rows, len(folds)))
+            for places, part, (weights, bias) in zip(folds, chains.parts, left_out, strict=True):
                 out[places] += scored(part, weights) + bias
-        weights, bias = chain.run(-1)[0]
+        weights, bias = chains.whole
         scores = within_reach(out / len(deals), rows.weight)
         return [Scored(scores, Linear(self.name, weights, bias))]
 
@@ -88,6 +86,8 @@ def is_strict(rows: Rows, folds: int) -> bool:
 
 Part = tuple[Array, Array]  # sums (K, S) and mass (K,)
 Table = tuple[Array, Array]  # weights (K, S) and bias (K,)
+
+_NONE = -1  # the fold that is left out where none is
 
 
 class Counts:
@@ -116,8 +116,11 @@ class Counts:
         return weights - weights.sum(axis=0) / len(weights), prior - prior.sum() / len(prior)
 
 
-class _Chain:
-    """Rounds of sharing out and counting over the rows outside one fold."""
+class _Chains:
+    """Rounds of sharing out and counting: over all rows, and over the rows outside each fold.
+
+    All chains go a round together: a fold's rows are read once for all of them.
+    """
 
     def __init__(
         self, rows: Rows, counts: Counts, seen: Array, temper: float, folds: list[NDArray[np.intp]]
@@ -127,39 +130,72 @@ class _Chain:
         self.parts = [counts.statistics[places] for places in folds]  # cut once for all rounds
         pairs = zip(self.parts, folds, strict=True)
         self.first = [counts.of(part, rows.hard[places]) for part, places in pairs]
+        self.whole: Table
 
-    def run(self, without: int) -> tuple[Table, dict[int, Table]]:
-        """Share out and count until little would change, a fold left out; -1 leaves none out.
+    def left_out(self, strict: bool) -> list[Table]:
+        """Share out and count until little would change; what is counted without each fold.
 
-        Returns what was counted of all the other folds, and of those without each.
+        ``strict``: by a chain that never saw its labels, else by one chain for all folds.
         """
-        own = {f: part for f, part in enumerate(self.first) if f != without}
-        labels, schema = self._added(own), self.rows.schema
-        virtual = {f: self.counts.virtual(less(schema, labels, part)) for f, part in own.items()}
+        chains = [_Chain(self, fold) for fold in (range(len(self.folds)) if strict else ())]
+        every = _Chain(self, _NONE)
         for _ in range(ROUNDS - 1):
-            tables = self._left_out(own, virtual)
-            own = {f: self._shared(f, table) for f, table in tables.items()}
-        whole = self.counts.table(self._added(own), self.counts.virtual(labels))
-        return whole, self._left_out(own, virtual) if without < 0 else {}
+            self._round([*chains, every])
+        self.whole = every.table()
+        if strict:
+            return [chain.table() for chain in chains]
+        return [every.table(fold) for fold in range(len(self.folds))]
 
-    def _left_out(self, own: dict[int, Part], virtual: dict[int, Array]) -> dict[int, Table]:
-        total, schema = self._added(own), self.rows.schema
-        return {
-            f: self.counts.table(less(schema, total, part), virtual[f]) for f, part in own.items()
-        }
+    def _round(self, chains: list[_Chain]) -> None:
+        """Share the rows of every fold out by what each chain has counted of the other folds."""
+        for fold in range(len(self.folds)):
+            asked = [chain for chain in chains if chain.without != fold]
+            tables = [chain.table(fold) for chain in asked]
+            for chain, part in zip(asked, self._shared(fold, tables), strict=True):
+                chain.own[fold] = part
+        for chain in chains:
+            chain.add_up()
 
-    def _shared(self, fold: int, table: Table) -> Part:
-        places, (weights, bias) = self.folds[fold], table
-        weight = self.rows.weight[places]
-        scores = within_reach(scored(self.parts[fold], weights) + bias, weight)
-        joint = kernels.softmax(self.temper * scores)[0] * self.seen[places]
-        total = np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-        return self.counts.of(self.parts[fold], joint / total * weight[:, None])
+    def _shared(self, fold: int, tables: list[Table]) -> Iterator[Part]:
+        """Share the rows of a fold out by each of some tables, and count them."""
+        K, places, part = self.rows.classes, self.folds[fold], self.parts[fold]
+        weight, seen = self.rows.weight[places], self.seen[places]
+        found = scored(part, np.concatenate([weights for weights, _ in tables]))
+        spans = [slice(at, at + K) for at in range(0, found.shape[1], K)]
+        for span, (_, bias) in zip(spans, tables, strict=True):
+            scores = within_reach(found[:, span] + bias, weight)
+            joint = kernels.softmax(self.temper * scores)[0] * seen
+            total = np.maximum(over_classes(joint), 1e-300)
+            found[:, span] = joint / total[:, None] * weight[:, None]
+        sums, mass = class_sums(part, found), found.sum(axis=0)
+        for span in spans:
+            yield sums[span], mass[span]
 
-    def _added(self, own: dict[int, Part]) -> Part:
-        none = np.zeros(0, np.intp)
-        empty = self.counts.statistics[none], self.rows.hard[none]
-        return _added(list(own.values()) or [self.counts.of(*empty)])
+
+class _Chain:
+    """What is counted of each fold, one left out."""
+
+    def __init__(self, chains: _Chains, without: int) -> None:
+        self.without, self.counts, self.schema = without, chains.counts, chains.rows.schema
+        self.own = {f: part for f, part in enumerate(chains.first) if f != without}
+        if not self.own:
+            none = np.zeros(0, np.intp)
+            empty = chains.counts.statistics[none], chains.rows.hard[none]
+            self.own = {without: chains.counts.of(*empty)}
+        self.add_up()
+        labels = self.total
+        pairs = self.own.items()
+        self.virtual = {f: self.counts.virtual(less(self.schema, labels, p)) for f, p in pairs}
+        self.virtual[_NONE] = self.counts.virtual(labels)
+
+    def add_up(self) -> None:
+        """Add the folds up."""
+        self.total = _added(list(self.own.values()))
+
+    def table(self, fold: int = _NONE) -> Table:
+        """Make weights of all that was counted, without one more fold if one is named."""
+        part = self.total if fold == _NONE else less(self.schema, self.total, self.own[fold])
+        return self.counts.table(part, self.virtual[fold])
 
 
 def _added(parts: list[Part]) -> Part:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
+from misnomer.kernels.threads import each
 from misnomer.learners.learner import Scored, View, centered, clear_gain
 from misnomer.learners.logistic import is_embedding
 from misnomer.learners.rows import Rows
@@ -72,10 +73,15 @@ class Trees:
                 use = np.sort(rng.choice(use, MOST_ROWS, replace=False))
             return grow(self, seen[use], rows.hard[use])
 
-        for place, places in enumerate(folds):
-            out[places] = grown(at[fold[at] != place]).cell_scores(seen[places])
-            if place == 0 and _is_worse(rows, view, out, places):
-                return None
+        def scored(place: int) -> Array:
+            return grown(at[fold[at] != place]).cell_scores(seen[folds[place]])
+
+        out[folds[0]] = scored(0)
+        if _is_worse(rows, view, out, folds[0]):
+            return None
+        rest = range(1, len(folds))
+        for place, scores in zip(rest, each(scored, rest), strict=True):
+            out[folds[place]] = scores
         return Scored(out, replace(grown(at), schema=rows.schema, columns=columns))
 
 

@@ -92,16 +92,41 @@ def _codes(part: NDArray[Any], columns: list[Column]) -> Codes:
     if counting and part.dtype == kind:
         return Codes(np.ascontiguousarray(part), sizes)
     codes = np.empty(part.shape, kind)
+    if counting and part.dtype.kind in "iu":
+        _counted_codes(part, sizes, codes)
+        return Codes(codes, sizes)
     for j, column in enumerate(columns):
         codes[:, j] = _number(part[:, j], np.array(column.categories))
     return Codes(codes, sizes)
 
 
+def _counted_codes(part: NDArray[Any], sizes: tuple[int, ...], codes: NDArray[Any]) -> None:
+    """Write whole numbers 0, 1, ... as codes; others are no category of their column.
+
+    A number below zero is a large one without its sign.
+    """
+    unsigned = part.view(f"u{part.itemsize}")
+    most = np.array(sizes, np.uint64)
+    for start in range(0, len(part), _PIECE):
+        at = slice(start, start + _PIECE)
+        np.minimum(unsigned[at], most, out=codes[at], casting="unsafe")
+
+
 def _number(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
     if not len(known):
         return np.zeros(len(values), np.intp)
-    place = np.searchsorted(known, values).clip(max=len(known) - 1)
+    place = _places(values, known)
     return np.where(known[place] == values, place, len(known))
+
+
+def _places(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
+    """Find where each value stands among the known ones, if it is one of them."""
+    if values.dtype.kind in "iu" and known.dtype.kind in "iu":
+        low, high = int(known[0]), int(known[-1])
+        if high - low < _PIECE and high < 1 << 62:  # a table of the range is faster than a search
+            table = np.searchsorted(known, np.arange(low, high + 1))
+            return table[values.clip(low, high).astype(np.intp) - low]
+    return np.searchsorted(known, values).clip(max=len(known) - 1)
 
 
 def _counts(part: NDArray[Any], columns: list[Column]) -> Words:

@@ -61,17 +61,17 @@ def minimise(
 
 def _direction(gradient: Array, pairs: list[tuple[Array, Array, float]]) -> Array:
     """Multiply minus the gradient by the inverse Hessian that the last steps suggest."""
-    way = -gradient
+    way, moved = -gradient, np.empty_like(gradient)  # long vectors: no new ones on the way
     passed = []
     for step, change, rate in reversed(pairs):
         part = rate * (step @ way)
-        way = way - part * change
+        way -= np.multiply(change, part, out=moved)
         passed.append(part)
     if pairs:
         step, change, _ = pairs[-1]
-        way = way * ((step @ change) / (change @ change))
+        way *= (step @ change) / (change @ change)
     for (step, change, rate), part in zip(pairs, reversed(passed), strict=True):
-        way = way + step * (part - rate * (change @ way))
+        way += np.multiply(step, part - rate * (change @ way), out=moved)
     return way
 
 
