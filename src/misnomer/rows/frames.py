@@ -257,7 +257,8 @@ def _arrow_series(series: Any) -> Any:
 def from_objects(name: str, values: Any) -> Any:
     """Read a column of Python objects; mixed types become strings."""
     if isinstance(values, np.ma.MaskedArray):
-        values = np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+        mask, values = np.ma.getmaskarray(values), values.data.astype(object)
+        values[mask] = None
     if values.dtype.kind in "biuf":
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
     try:
