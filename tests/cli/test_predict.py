@@ -40,9 +40,7 @@ def test_unseen_categories_and_empty_rows_are_said(model):
     assert "note" not in predicted(model, "city,age\nBonn,31\n").output
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_a_workbook_is_a_workbook(model, monkeypatch, large):
-    monkeypatch.setattr("misnomer.cli.predict.is_large", lambda _: large)
+def test_a_workbook_is_a_workbook(model):
     out = model.with_name("p.xlsx")
     assert predicted(model, "city,age\nBonn,31\n", "--out", str(out)).exit_code == 0
     lines = list(openpyxl.load_workbook(out).active.iter_rows(values_only=True))
