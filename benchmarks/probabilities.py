@@ -48,9 +48,9 @@ def out_of_fold(who: str, X, Phi, given, seed: int):
 
 def ours(share, given):
     found = NoisyLabelClassifier(random_state=0).fit(None, given, pred_probs=share)
-    after = found.fit_.details["posterior"]
+    after = found.fit_.details.posterior
     doubt = 1 - after[np.arange(len(given)), given]
-    ends = found.fit_.details["intervals"]["error_rate"]
+    ends = found.fit_.details.intervals["error_rate"]
     return doubt, after.argmax(axis=1) != given, doubt.mean(), ends
 
 

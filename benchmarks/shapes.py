@@ -75,8 +75,8 @@ SHAPES = {
 
 def ours(X, given):
     model = NoisyLabelClassifier(random_state=0).fit(X, given)
-    after = model.fit_.details["posterior"]
-    model.fit_.details["intervals"]
+    after = model.fit_.details.posterior
+    _ = model.fit_.details.intervals  # its time counts
     return 1 - after[np.arange(len(given)), given], model.predict
 
 

@@ -104,9 +104,9 @@ def _by_column(name, seed, own):
     X, column, given, half = by_column(X, true, seed, own)
     wrong, label = (given != true)[half], given[half]
     fit = NoisyLabelClassifier(random_state=0).fit(X[half], label)
-    after = fit.fit_.details["posterior"]
+    after = fit.fit_.details.posterior
     ranking = average_precision_score(wrong, 1 - after[np.arange(len(label)), label])
-    named = any(f"by {column!r}" in note for note in fit.fit_.details["notes"])
+    named = any(f"by {column!r}" in note for note in fit.fit_.details.notes)
     return [named, ranking, np.mean(fit.predict(X[~half]) == true[~half])]
 
 

@@ -24,7 +24,7 @@ def curve(X, true, noise, seed, *, ask):
         if step == STEPS - 1:
             break
         rows = np.flatnonzero(~trusted)
-        wanted = clf.fit_.details["verdict"].tests.get("ask", []) if ask else []
+        wanted = clf.fit_.details.verdict.tests.get("ask", []) if ask else []
         wanted = [row for row in wanted if not trusted[row]][:ROWS]
         rest = rng.permutation(np.setdiff1d(rows, wanted))
         chosen = np.concatenate([wanted, rest[: ROWS - len(wanted)]]).astype(int)

@@ -50,10 +50,10 @@ def judged(predicted, after, given, matrix, **more):
 def default(run):
     clf = NoisyLabelClassifier(random_state=0).fit(run.X, run.given)
     details, more = clf.fit_.details, {}
-    if "verdict" in details:
-        rate = details["intervals"]["error_rate"]
-        more = {"level": details["verdict"].level, "interval": (rate.low, rate.high)}
-    after = details.get("posterior")
+    if details.verdict is not None:
+        rate = details.intervals["error_rate"]
+        more = {"level": details.verdict.level, "interval": (rate.low, rate.high)}
+    after = details.posterior
     after = clf.true_class_proba(run.X, run.given) if after is None else after
     return judged(clf.predict(run.X_test), after, run.given, clf.noise_matrix_, **more)
 

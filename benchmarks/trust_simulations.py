@@ -57,17 +57,17 @@ def covered(n, flips, seed):
     matrix = np.array([[1 - flips[0], flips[1]], [flips[0], 1 - flips[1]]])
     given = make_noisy_labels(true, matrix, random_state=seed)
     clf = NoisyLabelNB(random_state=0).fit(X, given)
-    ends, wrong = clf.fit_.details["intervals"], given != true
+    ends, wrong = clf.fit_.details.intervals, given != true
     low, high = ends["noise_matrix"]
     rate, shares = ends["error_rate"], ends["class_prior"]
-    doubt = 1 - clf.fit_.details["posterior"][np.arange(n), given]
+    doubt = 1 - clf.fit_.details.posterior[np.arange(n), given]
     place = np.minimum((doubt * 10).astype(int), 9)
     gap = np.bincount(place, doubt - wrong, minlength=10)
     return {
         "error rate, %": 100 * float(rate.low <= wrong.mean() <= rate.high),
         "matrix cells, %": 100 * float(((low <= matrix) & (matrix <= high)).mean()),
         "class share, %": 100 * float(shares[0][1] <= true.mean() <= shares[1][1]),
-        "assumed, %": 100 * float(clf.fit_.details["verdict"].level == "assumed"),
+        "assumed, %": 100 * float(clf.fit_.details.verdict.level == "assumed"),
         "ECE, points": 100 * float(np.abs(gap).sum() / n),
     }
 

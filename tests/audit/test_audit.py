@@ -14,6 +14,8 @@ from misnomer.audit.inputs import gather
 from misnomer.audit.learn import _audit, _rows
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.estimate import Estimate
+from misnomer.head.solve import Given
+from misnomer.solvers.task import Details
 from misnomer.verdict import Verdict
 from tests.audited import check_sums, pets
 
@@ -106,17 +108,13 @@ def test_the_solvers_own_findings_are_taken():
     share = np.tile([0.9, 0.1], (240, 1))
     verdict = Verdict("assumed", ("because",), {"test": 1})
     ends = (np.zeros((2, 2)), np.ones((2, 2)))
-    details = {
-        "posterior": share,
-        "verdict": verdict,
-        "intervals": {
-            "error_rate": Estimate(0.2, 0.1, 0.9, 0.8),
-            "noise_matrix": ends,
-            "class_prior": (ends[0][0], ends[1][0]),
-        },
-        "solver": "pool",
-        "notes": ("a note",),
+    intervals = {
+        "error_rate": Estimate(0.2, 0.1, 0.9, 0.8),
+        "noise_matrix": ends,
+        "class_prior": (ends[0][0], ends[1][0]),
     }
+    opinion = Given(intervals, verdict)
+    details = Details(posterior=share, opinion=opinion, solver="pool", notes=("a note",))
     classifier.fit_ = replace(classifier.fit_, details=details)
     found = _audit(inputs, classifier, batch, np.zeros(240, bool), (), 0.0)
     check_sums(found)

@@ -30,8 +30,8 @@ def test_the_doubts_add_up_to_the_share():
     X, ill, labeled = rows(1)
     found = PUClassifier(design="one-sample", random_state=0).fit(X, labeled)
     rest = labeled == 0
-    share = found.fit_.details["positives_among_unlabeled"]
-    assert found.fit_.details["posterior"][rest, 1].mean() == pytest.approx(share, abs=1e-6)
+    share = found.fit_.details.positives_among_unlabeled
+    assert found.fit_.details.posterior[rest, 1].mean() == pytest.approx(share, abs=1e-6)
     assert found.class_prior_[1] == pytest.approx((labeled.sum() + share * rest.sum()) / len(X))
     assert found.noise_matrix_[1, 0] == 0
     assert found.noise_matrix_[1, 1] == pytest.approx(labeled.mean() / found.class_prior_[1])

@@ -28,7 +28,7 @@ def test_columns_that_decide_together_are_seen_together_behind_noise(noise):
     model = NoisyLabelClassifier().fit(X, given)
     assert "trees" in [scorer.name for _, scorer in model.model_.others]
     assert model.score(*decided_together(seed=9)) > 0.95
-    after = model.fit_.details["posterior"]
+    after = model.fit_.details.posterior
     doubt = 1.0 - after[np.arange(len(given)), given]
     assert average_precision_score(given != true, doubt) > 0.95
 
@@ -39,7 +39,7 @@ def test_trees_do_not_learn_the_errors_of_a_town():
     model = NoisyLabelClassifier().fit(frame, given)
     assert model.model_.strata.name == "town"
     assert not model.model_.others
-    after, place = model.fit_.details["posterior"], np.searchsorted(model.classes_, given)
+    after, place = model.fit_.details.posterior, np.searchsorted(model.classes_, given)
     doubt = 1.0 - after[np.arange(len(given)), place]
     assert abs(doubt.mean() - (given != true).mean()) < 0.04
 

@@ -27,7 +27,7 @@ def test_rate_and_matrix_lie_in_their_intervals():
     for seed in SEEDS:
         frame, given, true = planted(320, 0.2, seed, apart=2.5)
         clf = NoisyLabelClassifier([], random_state=0).fit(frame, given)
-        found = clf.fit_.details["intervals"]
+        found = clf.fit_.details.intervals
         rate = found["error_rate"]
         rates += rate.low <= (given != true).mean() <= rate.high
         assert rate.high - rate.low < 0.2
@@ -105,5 +105,5 @@ def test_order_of_rows_does_not_matter():
     order = np.random.default_rng(1).permutation(150)
     one = NoisyLabelClassifier(**exact).fit(frame, given)
     two = NoisyLabelClassifier(**exact).fit(frame.iloc[order], given[order])
-    after = one.fit_.details["posterior"][order]
-    np.testing.assert_allclose(two.fit_.details["posterior"], after, atol=1e-5)
+    after = one.fit_.details.posterior[order]
+    np.testing.assert_allclose(two.fit_.details.posterior, after, atol=1e-5)

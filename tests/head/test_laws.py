@@ -70,7 +70,7 @@ def test_what_tells_nothing_changes_nothing(change, exact):
     )
     np.testing.assert_allclose(after.class_prior_[order], before.class_prior_, atol=1e-6)
     np.testing.assert_allclose(
-        after.fit_.details["posterior"][:, order], before.fit_.details["posterior"], atol=1e-5
+        after.fit_.details.posterior[:, order], before.fit_.details.posterior, atol=1e-5
     )
 
 
@@ -93,7 +93,7 @@ def test_weight_two_is_a_row_twice_and_zero_is_absent():
     two = fitted(EXACT, longer, given[keep])
     np.testing.assert_allclose(one.noise_matrix_, two.noise_matrix_, atol=1e-6)
     np.testing.assert_allclose(one.class_prior_, two.class_prior_, atol=1e-6)
-    intervals = [clf.fit_.details["intervals"]["error_rate"] for clf in (one, two)]
+    intervals = [clf.fit_.details.intervals["error_rate"] for clf in (one, two)]
     assert intervals[0].value == pytest.approx(intervals[1].value, abs=1e-6)
     assert intervals[0].high == pytest.approx(intervals[1].high, abs=2e-3)  # scanned more coarsely
 
@@ -103,7 +103,7 @@ def test_seeds_and_threads():
 
     def posterior(**options):
         clf = NoisyLabelClassifier([], **options).fit(frame, given)
-        return clf.fit_.details["posterior"]
+        return clf.fit_.details.posterior
 
     one = posterior(random_state=0)
     np.testing.assert_array_equal(posterior(random_state=0), one)

@@ -121,5 +121,5 @@ def test_the_audit_fits_the_classifier():
     frame, given, _ = planted(300)
     found = audit(frame, given)
     clf = NoisyLabelClassifier(random_state=0).fit(frame, given)
-    np.testing.assert_array_equal(found.posterior, clf.fit_.details["posterior"])
+    np.testing.assert_array_equal(found.posterior, clf.fit_.details.posterior)
     np.testing.assert_array_equal(np.asarray(found.matrix), clf.noise_matrix_)

@@ -53,9 +53,9 @@ def test_what_naive_bayes_cannot_see_a_learner_of_yours_sees(rows, learner):
     found = NoisyLabelClassifier([learner], random_state=0).fit(X, y)
     assert alone.score(NEW, NEW_TRUE) < 0.75
     assert found.score(NEW, NEW_TRUE) > 0.97
-    doubt = 1 - found.fit_.details["posterior"][np.arange(600), y]
+    doubt = 1 - found.fit_.details.posterior[np.arange(600), y]
     assert average_precision_score(y != true, doubt) > 0.9
-    assert any(type(learner).__name__ in note for note in found.fit_.details["notes"])
+    assert any(type(learner).__name__ in note for note in found.fit_.details.notes)
 
 
 def test_margins_of_a_classifier_without_probabilities_are_scores(rows):

@@ -242,7 +242,7 @@ def _shares(classifier: NoisyLabelEstimator, spread: Intervals) -> dict[str, Any
 
 def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Array:
     """Take the solver's own (out of fold) posterior of the training rows, else the model's."""
-    found = classifier.fit_.details.get("posterior")
+    found = classifier.fit_.details.posterior
     if found is None:
         return classifier.model_.posterior(batch)
     own = np.array(found, np.float64)
@@ -257,12 +257,12 @@ def _fitted(
     details = classifier.fit_.details
     return Fitted(
         families={column.name: column.kind for column in classifier.model_.schema.columns},
-        solver=str(details.get("solver", classifier.solver)),
+        solver=str(details.solver or classifier.solver),
         iterations=int(classifier.n_iter_),
         seconds=seconds,
         converged=bool(classifier.converged_),
         rows=rows,
         labeled=labeled,
         trusted=trusted,
-        notes=tuple(details.get("notes", ())),
+        notes=details.notes,
     )

@@ -40,10 +40,12 @@ class Intervals:
     prior_high: Array
 
 
-def intervals(classifier: NoisyLabelEstimator, batch: Batch, rate: float) -> Intervals:
-    """Take the intervals that the solver found (``details["intervals"]``), or draw them."""
+def intervals(
+    classifier: NoisyLabelEstimator, batch: Batch, rate: float, found: dict[str, Any] | None = None
+) -> Intervals:
+    """Take intervals that are drawn (``found``), or the solver's own, or draw them."""
     model = classifier.model_
-    found = classifier.fit_.details.get("intervals")
+    found = found or classifier.fit_.details.intervals
     if labels_taken_as_true(classifier):  # nothing was compared: any rate is possible
         ends: list[tuple[Any, Any]] = [(0.0, 1.0), *_anything(model.channel.matrix, model.prior)]
     elif found is None:
@@ -81,7 +83,7 @@ def _clipped(value: Array, low: Array, high: Array) -> tuple[Array, Array]:
 def _bootstrap(classifier: NoisyLabelEstimator, batch: Batch) -> list[Any]:
     """Draw standard errors of the error rate, the matrix and the prior."""
     model = classifier.model_
-    virtual = classifier.fit_.details.get("virtual")
+    virtual = classifier.fit_.details.virtual
     L = len(classifier.labels_)
     labeled = float((batch.given != L).sum())
     if virtual is None or not model.channel.free.any():
@@ -118,11 +120,11 @@ _SEPARATE = 0.75  # mean probability of the best class from the columns alone
 
 
 def judged(classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int) -> Verdict:
-    """Take the verdict that the solver found (``details["verdict"]``), or look at a few numbers."""
+    """Take the verdict that the solver found (``details.verdict``), or look at a few numbers."""
     untested = labels_taken_as_true(classifier)
     if untested:
         return Verdict("cannot tell", (untested,))
-    found = classifier.fit_.details.get("verdict")
+    found = classifier.fit_.details.verdict
     if found is None:
         found = _plain(_tests(classifier, batch, rate, labeled))
     verdict = Verdict(found.level, tuple(found.sentences), dict(found.tests))
@@ -152,7 +154,7 @@ def labels_taken_as_true(classifier: NoisyLabelEstimator) -> str:
     """Say why no label could be doubted, where the channel was to be learned and was not."""
     channel = classifier.model_.channel
     asked = classifier.channel == "auto" and not channel.free.any()
-    notes = classifier.fit_.details.get("notes", ()) if asked else ()
+    notes = classifier.fit_.details.notes if asked else ()
     return str(notes[0]) if notes else ""
 
 

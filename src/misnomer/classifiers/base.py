@@ -194,19 +194,20 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, fit: Fit, naming: inputs.Naming) -> None:
         model = fit.model
-        if "class_shares" in fit.details and model.bias is None:
-            model = model.with_shares(fit.details["class_shares"])
+        if fit.details.class_shares is not None and model.bias is None:
+            model = model.with_shares(fit.details.class_shares)
             fit = replace(fit, model=model)
         prior = checked_class_prior(
             self._setting("class_prior"), self._setting("fit_prior"), len(naming.classes)
         )
         if prior is not None:
             model = with_prior(model, prior)
-            fit = replace(fit, model=model, details={**fit.details, "class_shares": prior})
+            fit = replace(fit, model=model, details=replace(fit.details, class_shares=prior))
         self.model_, self._naming = model, naming
         self.classes_, self.labels_ = naming.classes, naming.labels
-        self.class_prior_ = fit.details.get("class_shares", model.prior)
-        self.noise_matrix_ = fit.details.get("noise_matrix", model.channel.matrix)
+        shares, matrix = fit.details.class_shares, fit.details.noise_matrix
+        self.class_prior_ = model.prior if shares is None else shares
+        self.noise_matrix_ = model.channel.matrix if matrix is None else matrix
         self.n_iter_, self.lower_bound_ = max(fit.passes, 1), fit.objective
         self.converged_, self.history_ = fit.converged, np.array(fit.history)
         self.fit_ = fit
@@ -345,7 +346,7 @@ class NoisyLabelNB(NoisyLabelEstimator):
         Passes (of the head: explanations tried), the objective reached, whether the last pass
         gained little, and all objectives.
     fit_ : Fit
-        What else the solver found, in ``fit_.details``; the head's "posterior" holds
+        What else the solver found, in ``fit_.details``; the head's ``posterior`` holds
         P(true class | row, label) of the training rows, each judged without itself.
 
     Examples

@@ -27,7 +27,7 @@ from misnomer.head.model import HeadModel
 from misnomer.head.solve import held
 from misnomer.learners.trees import Forest
 from misnomer.model import Model
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 
 Array = NDArray[np.float64]
 
@@ -82,12 +82,12 @@ class PositiveUnlabeled:
         both = np.stack([1.0 - posterior, posterior], axis=1)
         if self.positive == 0:
             model, prior, both = turned(model), prior[::-1], both[:, ::-1]
-        details = {
-            "class_shares": prior,
-            "posterior": both,
-            "positives_among_unlabeled": share,
-            "solver": "positive and unlabeled",
-        }
+        details = Details(
+            class_shares=prior,
+            posterior=both,
+            positives_among_unlabeled=share,
+            solver="positive and unlabeled",
+        )
         return Fit(model, 0.0, (0.0,), True, details)
 
 

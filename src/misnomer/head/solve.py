@@ -15,7 +15,6 @@ from misnomer.families.family import log
 from misnomer.head import large
 from misnomer.head.answer import Answer, Totals, average
 from misnomer.head.explain import BROUGHT, Search
-from misnomer.head.findings import Findings
 from misnomer.head.model import HeadModel
 from misnomer.head.objective import BELIEFS, Beliefs
 from misnomer.head.profile import Scan, intervals, scan
@@ -30,7 +29,7 @@ from misnomer.model import Model
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 from misnomer.table import Batch, numbered
 from misnomer.verdict import Verdict
 
@@ -123,21 +122,23 @@ class Head:
         added = task.fold(large.Tallied(judge, task.channel.n_labels), task.batches)
         found = Totals(added.arrays[0])
         model = model_of(task, answer, found, strata)
-        known: dict[str, Any] = {
-            "judge": judge,
-            "class_shares": found.shares,
-            "noise_matrix": found.matrix,
-            "solver": "head",
-            "notes": notes(answer, strata, task.extent[0]),
-        }
+        asked, posterior, groups = Asked(answer, found, strata, self.beliefs), None, None
         if isinstance(task.batches, list):
-            known["posterior"] = np.concatenate([judge.posterior(one) for one in task.batches])
-        asked = Asked(answer, found, strata, self.beliefs)
+            posterior = np.concatenate([judge.posterior(one) for one in task.batches])
         if self.groups and strata is not None:
-            known["groups"] = GroupRates(strata, asked.labeled, asked.places, answer.rows.batch)
-        later = {"intervals": lambda: asked.intervals, "verdict": lambda: asked.verdict}
+            groups = GroupRates(strata, asked.labeled, asked.places, answer.rows.batch)
+        details = Details(
+            class_shares=found.shares,
+            noise_matrix=found.matrix,
+            posterior=posterior,
+            judge=judge,
+            opinion=asked,
+            groups=groups,
+            solver="head",
+            notes=notes(answer, strata, task.extent[0]),
+        )
         values = history.values or [-answer.best.cost]
-        return Fit(model, values[-1], tuple(values), answer.converged(), Findings(known, later))
+        return Fit(model, values[-1], tuple(values), answer.converged(), details)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +163,27 @@ class GroupRates:
         return bool((self.strata.ratio != 1.0).any())
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Intervals and verdict, worked out."""
+
+    intervals: dict[str, Any]
+    verdict: Verdict
+
+
 class Asked:
-    """Works verdict and intervals out, once, when somebody asks."""
+    """Works verdict and intervals out, once, when somebody asks.
+
+    Copied or stored, they are worked out: the rows behind them stay out.
+    """
 
     def __init__(
         self, answer: Answer, found: Totals, strata: Strata | None, beliefs: Beliefs
     ) -> None:
         self.answer, self.found, self.strata, self.beliefs = answer, found, strata, beliefs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Given, (self.intervals, self.verdict)
 
     @cached_property
     def _labeled(self) -> tuple[Labeled, NDArray[np.intp]]:
@@ -253,7 +268,7 @@ def brings(task: Task) -> bool:
 
 
 def _noted(fit: Fit, note: str) -> Fit:
-    return replace(fit, details={**fit.details, "notes": (note,)})
+    return replace(fit, details=replace(fit.details, notes=(note,)))
 
 
 def judged(answer: Answer, strata: Strata | None) -> Array:

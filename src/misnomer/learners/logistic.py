@@ -297,32 +297,29 @@ class _Problem:
     def solve(self, use: NDArray[np.intp], start: Array | None = None) -> Array:
         """Find the coefficients that explain the labels of the rows ``use`` best."""
         features, weight, seen = self.basis.features[use], self.weight[use], self.seen[use]
-        pace = 1.0 / np.sqrt(TYPICAL_CURVATURE * self.basis.power + self.penalty)
-        ridge = (self.penalty * pace**2)[:, None]
-        shape = (1 + len(pace), seen.shape[1])
+        power = np.concatenate([[max(float(weight.sum()), 1.0)], self.basis.power])
+        penalty = np.concatenate([[0.0], np.full(len(self.basis.power), self.penalty)])[:, None]
+        pace = 1.0 / np.sqrt(TYPICAL_CURVATURE * power[:, None] + penalty)
+        ridge, shape = penalty * pace**2, (len(pace), seen.shape[1])
 
         def loss(vector: Array) -> tuple[float, Array]:
             table = vector.reshape(shape)
-            share = kernels.softmax(features @ (table[1:] * pace[:, None]) + table[0])[0]
+            share = kernels.softmax(features @ (table * pace)[1:] + pace[0] * table[0])[0]
             joint = seen * share
             chance = np.maximum(over_classes(joint), 1e-300)
             joint /= chance[:, None]
             residual = np.subtract(share, joint, out=joint)
             residual *= weight[:, None]
-            value = -float(weight @ np.log(chance)) + 0.5 * float((ridge * table[1:] ** 2).sum())
+            value = -float(weight @ np.log(chance)) + 0.5 * float((ridge * table**2).sum())
             if self.anchor is not None:
                 cost, push = anchored(share, weight, self.anchor)
                 value += cost
                 residual += push
-            slope = (features.T @ residual) * pace[:, None] + ridge * table[1:]
-            return value, np.concatenate([residual.sum(axis=0), slope.ravel()])
+            slope = np.concatenate([residual.sum(axis=0)[None], features.T @ residual])
+            return value, (slope * pace + ridge * table).ravel()
 
-        begin = np.zeros(shape)
-        if start is not None:
-            begin = np.concatenate([start[:1], start[1:] / pace[:, None]])
+        begin = np.zeros(shape) if start is None else start / pace
         vector, _, _ = minimise(
             loss, begin.ravel(), max_iter=MAX_STEPS, tol=TOLERANCE, slope=FLAT_SLOPE
         )
-        table = vector.reshape(shape).copy()
-        table[1:] *= pace[:, None]
-        return table
+        return vector.reshape(shape) * pace

@@ -21,7 +21,7 @@ from misnomer.channel import Channel
 from misnomer.families import Gaussian
 from misnomer.model import Model, weights_of
 from misnomer.solvers.moments.products import feature_map, feature_rows
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 from misnomer.table import Schema
 
 Array = NDArray[np.float64]
@@ -111,7 +111,7 @@ def _counted(task: Task, shares: Array, given: NDArray[np.int32], weight: Array)
     channel = replace(task.channel, matrix=matrix)
     model = Model(prior / prior.sum(), channel, weights_of(task.schema, sums, virtual), task.schema)
     objective = task.fold(model.expect, task.batches).loglik
-    details = {"virtual": virtual}
+    details = Details(virtual=virtual)
     history = (objective,) * task.max_iter
     return AspectFit(model, objective, history, details=details, shares=shares)
 

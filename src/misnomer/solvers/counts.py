@@ -9,7 +9,7 @@ from misnomer.channel import Channel
 from misnomer.families.family import log
 from misnomer.model import Model, weights_of
 from misnomer.smoothing import Smoothing
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 from misnomer.stats import Stats
 from misnomer.table import Schema
 
@@ -20,7 +20,7 @@ def counts(task: Task) -> Fit:
     """Count the statistics by given label and turn them into weights: one pass."""
     model, virtual = from_counts(task.schema, task.by_label, task.channel, task.smoothing)
     objective = model.log_prior(virtual, task.smoothing.classes)
-    return Fit(model, objective, (objective,), details={"virtual": virtual})
+    return Fit(model, objective, (objective,), details=Details(virtual=virtual))
 
 
 def from_counts(

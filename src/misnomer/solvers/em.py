@@ -17,7 +17,7 @@ from misnomer.model import Model, weights_of
 from misnomer.solvers.counts import from_counts
 from misnomer.solvers.moments.components import align_classes
 from misnomer.solvers.moments.flip_rates import moments
-from misnomer.solvers.task import Fit, Task, tally
+from misnomer.solvers.task import Details, Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Group, Schema
 
@@ -81,11 +81,11 @@ def climb(task: Task, start: Model, virtual: Array, *, accelerate: bool = True) 
             continue
         gain, best = objective - best, objective
         if gain <= task.tol * stats.rows:
-            return Fit(model, objective, tuple(history), True, {"virtual": virtual})
+            return Fit(model, objective, tuple(history), True, Details(virtual=virtual))
         plain = model.maximise(stats, virtual, classes)
         ahead = memory.extrapolate(stats) if accelerate else None
         model = plain if ahead is None else plain.maximise(ahead, virtual, classes)
-    return Fit(plain, best, tuple(history), False, {"virtual": virtual})
+    return Fit(plain, best, tuple(history), False, Details(virtual=virtual))
 
 
 class _Memory:
@@ -224,7 +224,7 @@ def em_from_moments(task: Task, estimator: str = "least-squares") -> Fit:
     start = moments(task, estimator)
     matrix = np.clip(start.model.channel.matrix, MIN_FLIP_RATE, 1 - MIN_FLIP_RATE)
     model = replace(start.model, channel=replace(start.model.channel, matrix=matrix))
-    fit = best_of([climb(task, model, start.details["virtual"])])
+    fit = best_of([climb(task, model, start.virtual)])
     return replace(fit, model=align_classes(fit.model), projection=start.projection)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from misnomer.model import Model
 from misnomer.smoothing import Smoothing
 from misnomer.stats import Stats, Sums
 from misnomer.table import Batch, Fold, Schema
+from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, float], None]
@@ -102,6 +103,54 @@ def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:
     return Stats(np.diag(mass), kernels.tally(batch.blocks, code, size, batch.weight))
 
 
+class Judge(Protocol):
+    """Judges rows as the solver judged those that it learned from."""
+
+    def posterior(self, batch: Batch) -> Array:
+        """Compute P(true class | what is known of each row), (n, K)."""
+        ...
+
+
+class Opinion(Protocol):
+    """How far the numbers can be believed; worked out when somebody asks."""
+
+    @property
+    def intervals(self) -> dict[str, Any]:
+        """Of the error rate, the noise matrix and the class shares, by name."""
+        ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the data can tell."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Details:
+    """What a solver found beside its model; None where it did not look."""
+
+    virtual: Array | None = None  # the virtual examples in the model's weights
+    class_shares: Array | None = None  # (K,): of the true classes, where the prior is not they
+    noise_matrix: Array | None = None  # (L, K): where the model's channel is not it
+    posterior: Array | None = None  # (n, K): P(true class) of the rows, each by the others
+    judge: Judge | None = None
+    opinion: Opinion | None = None
+    groups: object = None  # what was found of groups of rows, by the head
+    positives_among_unlabeled: float | None = None
+    solver: str | None = None  # how the solver is called where it is not the one that was named
+    notes: tuple[str, ...] = ()
+
+    @property
+    def intervals(self) -> dict[str, Any] | None:
+        """The solver's own intervals."""
+        return None if self.opinion is None else self.opinion.intervals
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The solver's own verdict."""
+        return None if self.opinion is None else self.opinion.verdict
+
+
 @dataclass(frozen=True, eq=False)
 class Fit:
     """Where a solver ended, and how it got there."""
@@ -110,11 +159,18 @@ class Fit:
     objective: float  # log likelihood plus log prior of the virtual examples, of ``model``
     history: tuple[float, ...]  # the objective before each pass
     converged: bool = True  # whether the gain per row fell under the tolerance
-    details: Mapping[str, Any] = field(default_factory=dict)  # what else the solver found, by name
+    details: Details = field(default_factory=Details)
     # (n,): what each start reached, where there were several to run to their end
     objectives: Array | None = field(default=None, kw_only=True)
     # how far a closed form was moved to be a distribution
     projection: float = field(default=0.0, kw_only=True)
+
+    @property
+    def virtual(self) -> Array:
+        """The virtual examples in the model's weights: another search may go on with them."""
+        if self.details.virtual is None:
+            raise ValueError("this solver has no virtual examples: no search can go on from it")
+        return self.details.virtual
 
     @property
     def passes(self) -> int:

@@ -19,7 +19,7 @@ from misnomer.solvers.counts import from_counts
 from misnomer.solvers.em import Start, at_diagonals, best_of, climb, with_random
 from misnomer.solvers.moments.components import align_classes, third_moments
 from misnomer.solvers.moments.flip_rates import moments
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 from misnomer.stats import Stats
 from misnomer.table import Batch, Group
 
@@ -200,7 +200,7 @@ def variational(task: Task) -> Fit:
         known = [(bound, end.stats, aligned_chance(end.joint)) for bound, end in ends]
         belief = belief.maximise(average(known), belief.virtual)
     model = replace(belief.model, channel=replace(belief.model.channel, counts=task.channel.counts))
-    return replace(best, model=model, details={"virtual": belief.virtual})
+    return replace(best, model=model, details=Details(virtual=belief.virtual))
 
 
 def _climb(task: Task, start: Model, virtual: Array) -> Fit:
@@ -261,7 +261,7 @@ def closed_forms(task: Task) -> list[Start]:
     for solve in (moments, _unlabeled):
         fit = _answer(solve, task)
         if fit is not None:
-            candidates.append((fit.model, fit.details["virtual"]))
+            candidates.append((fit.model, fit.virtual))
     return candidates
 
 

@@ -19,7 +19,7 @@ from misnomer.classifiers.wide import WideModel
 from misnomer.model import Model
 from misnomer.solvers.conditional.network import Network
 from misnomer.solvers.sparse.rows import PARTS, Background, Sums
-from misnomer.solvers.task import Fit
+from misnomer.solvers.task import Details, Fit
 from misnomer.store import checks, heads
 from misnomer.store.checks import columns_of, described
 from misnomer.store.container import DamagedError, pack, read_bytes, unpack
@@ -125,10 +125,10 @@ def _classifier(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> Noisy
     model = heads.with_head(model, arrays, about)
     classifier = NoisyLabelClassifier() if about.get("of_learners") else NoisyLabelNB()
     history = checks.array(arrays, "history", (len(arrays["history"]),), finite=False)
-    details = {}
+    details = Details()
     if "noise_matrix" in arrays:
-        details["noise_matrix"] = checks.array(arrays, "noise_matrix", (L, K))
-        for column in details["noise_matrix"].T:
+        details = Details(noise_matrix=checks.array(arrays, "noise_matrix", (L, K)))
+        for column in arrays["noise_matrix"].T:
             checks.shares(column, "noise matrix")
     fit = Fit(
         model,

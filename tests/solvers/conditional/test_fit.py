@@ -160,7 +160,7 @@ def test_explanations_add_up_and_missing_cells_say_nothing():
         tuple(emptied(block) for block in batch.take(slice(0, 1)).blocks), np.array([3], np.int32)
     )
     np.testing.assert_allclose(fit.model.posterior(empty)[0], fit.model.prior, atol=1e-12)
-    assert fit.details["class_shares"].sum() == pytest.approx(1.0)
+    assert fit.details.class_shares.sum() == pytest.approx(1.0)
 
 
 def test_more_starts_are_no_worse():

@@ -20,6 +20,7 @@ from misnomer.classifiers.terms import Terms
 from misnomer.engines.stream import joined
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
+from misnomer.solvers.task import Details
 from misnomer.table import Batch, CheckedRows
 
 Array = NDArray[np.float64]
@@ -291,7 +292,7 @@ def drain(tables: Iterator[pa.Table], rows_to: RowsTo | None) -> None:
 
 def judging(found: Scan, terms: Terms, classifier: NoisyLabelEstimator) -> Judging:
     """Judge rows of one label each, by the solver's own judge where it has one."""
-    judge = classifier.fit_.details.get("judge")
+    judge = classifier.fit_.details.judge
     return Judging(found, classifier, partial(begin, terms, judge), skip_bad=terms.skip_bad)
 
 
@@ -322,5 +323,5 @@ def judged(
 def lightened(classifier: NoisyLabelEstimator) -> NoisyLabelEstimator:
     """Leave out what the solver found of each row: it does not travel with the model."""
     light = copy(classifier)
-    light.fit_ = replace(classifier.fit_, details={})
+    light.fit_ = replace(classifier.fit_, details=Details())
     return light

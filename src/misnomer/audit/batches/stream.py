@@ -67,7 +67,7 @@ def with_lazy_rows(data: Any, audit: Audit, terms: Terms, schema: pa.Schema) -> 
         return audit
     from misnomer.engines.dask import lazily
 
-    judge = audit.classifier.fit_.details.get("judge")
+    judge = audit.classifier.fit_.details.judge
     step = partial(judged_frame, lightened(audit.classifier), terms, schema, judge)
     return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))
 
@@ -268,8 +268,8 @@ def by_knowledge(
 
 def check_groups(classifier: NoisyLabelEstimator, terms: Terms) -> None:
     """Refuse rows of which the default can learn nothing: groups need it."""
-    if terms.group is not None and classifier.fit_.details.get("groups") is None:
-        why = "; ".join(classifier.fit_.details.get("notes", ()))
+    if terms.group is not None and classifier.fit_.details.groups is None:
+        why = "; ".join(classifier.fit_.details.notes)
         raise ValueError(
             f"groups cannot be told apart by batches here: {why} Leave memory, skip_bad, "
             "checkpoint and cluster out to audit the rows at once"

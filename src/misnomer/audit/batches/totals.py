@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,18 +74,15 @@ def _intervals(found: Collector) -> Any:
     """Draw the intervals from the rows that an audit in memory would draw them from."""
     classifier = found.classifier
     rate = found.count / found.labeled
-    details = dict(classifier.fit_.details)
     some = joined(found.bootstrap)
-    if details.get("intervals") is None and len(some) < found.n:
-        details["intervals"] = _drawn(found, some, rate)
-    stand_in = copy(classifier)
-    stand_in.fit_ = replace(classifier.fit_, details=details)
-    return numbers.intervals(stand_in, some, rate)
+    if classifier.fit_.details.intervals is None and len(some) < found.n:
+        return numbers.intervals(classifier, some, rate, _drawn(found, some, rate))
+    return numbers.intervals(classifier, some, rate)
 
 
 def _drawn(found: Collector, some: Any, rate: float) -> dict[str, Any]:
     classifier, model = found.classifier, found.classifier.model_
-    virtual = classifier.fit_.details.get("virtual")
+    virtual = classifier.fit_.details.virtual
     spread: list[Any]
     if virtual is None or not model.channel.free.any():
         chance = np.sqrt(rate * (1 - rate) / found.labeled)
@@ -107,7 +102,7 @@ def _drawn(found: Collector, some: Any, rate: float) -> dict[str, Any]:
 
 def _verdict(found: Collector, rate: Estimate) -> Any:
     classifier = found.classifier
-    if classifier.fit_.details.get("verdict") is not None:
+    if classifier.fit_.details.verdict is not None:
         return numbers.judged(classifier, joined(found.bootstrap), rate, found.labeled)
     tests = numbers._tests(classifier, joined(found.bootstrap), rate, found.labeled)
     tests["rows_of_the_smallest_class"] = float(classifier.model_.prior.min() * found.n)

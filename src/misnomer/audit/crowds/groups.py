@@ -53,12 +53,12 @@ def named_groups(answers: Answers) -> NDArray[Any]:
 
 def group_rates_of(classifier: NoisyLabelEstimator) -> GroupRates | None:
     """Take what was found of the groups out of a classifier: it says nothing of other rows."""
-    varied: GroupRates | None = classifier.fit_.details.get("groups")
-    if varied is None:
+    rates = classifier.fit_.details.groups
+    if not isinstance(rates, GroupRates):
         return None
-    details = {name: value for name, value in classifier.fit_.details.items() if name != "groups"}
+    details = replace(classifier.fit_.details, groups=None)
     classifier.fit_ = replace(classifier.fit_, details=details)
-    return varied
+    return rates
 
 
 def with_groups(

@@ -150,14 +150,16 @@ def learn_groups(task: SourcesTask) -> SourcesFit | None:
     some = replace(rows.take(np.flatnonzero(kept)), weight=weight)
     asked = Task(task.schema, [some], fold, free, task.smoothing, seed=task.seed)
     found = Head(groups=answers.n_annotators)(asked)
-    rates = found.details.get("groups")
-    if rates is None:
+    rates, posterior, prior = (
+        found.details.groups, found.details.posterior, found.details.class_shares,
+    )  # fmt: skip
+    if not isinstance(rates, GroupRates) or posterior is None or prior is None:
         return None
     share = np.empty((len(group), answers.n_labels))
-    share[kept] = found.details["posterior"]
+    share[kept] = posterior
     if not kept.all():
         share[~kept] = _judged(found, rates, rows.take(np.flatnonzero(~kept)))
-    return _fit(found, rates, share, np.flatnonzero(kept), answers)
+    return _fit(found, rates, prior, share, np.flatnonzero(kept), answers)
 
 
 def groups_of(answers: Answers) -> NDArray[np.int32]:
@@ -202,14 +204,14 @@ def _judged(found: Fit, rates: GroupRates, batch: Batch) -> Array:
 
 
 def _fit(
-    found: Fit, rates: GroupRates, share: Array, kept: NDArray[np.intp], answers: Answers
-) -> SourcesFit:
+    found: Fit, rates: GroupRates, prior: Array, share: Array, kept: NDArray[np.intp],
+    answers: Answers,
+) -> SourcesFit:  # fmt: skip
     rows = rates.rows
     usual = np.maximum(rows.weight @ rows.share / rows.weight.sum(), 1e-9)
     scores = np.full_like(share, np.nan)  # of many rows only some are scored out of fold
     if len(rates.batch) == len(kept):
         scores[kept[rates.places]] = np.log(np.maximum(rows.share, 1e-300) / usual)
-    prior = np.asarray(found.details["class_shares"])
     channels = rates.strata.channels[: answers.n_annotators]
     return SourcesFit(
         share,

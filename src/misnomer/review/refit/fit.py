@@ -17,12 +17,12 @@ from misnomer.classifiers.annotators.table import table_of
 from misnomer.classifiers.choose import solve
 from misnomer.engines.local import fold
 from misnomer.head.crowd import columns_of
-from misnomer.head.solve import held
+from misnomer.head.solve import GroupRates, held
 from misnomer.kernels.reference import softmax
 from misnomer.smoothing import resolve
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
 from misnomer.solvers.annotators.passes import evidence
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 from misnomer.table import Batch
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def refit_audit(
         return refit_sources(audit, copies)
     n, batch = len(audit.batch), with_copies(audit.batch, copies, len(audit.labels))
     fit = solved(solver_of(audit), task_of(audit, batch))
-    own = fit.details.get("posterior")  # out of fold, where the solver has it
+    own = fit.details.posterior  # out of fold, where the solver has it
     posterior = fit.model.posterior(audit.batch) if own is None else np.array(own[:n], np.float64)
     return replace(audit, classifier=kept(audit.classifier, fit), posterior=posterior)
 
@@ -201,8 +201,12 @@ def solved(solver: Any, task: Task) -> Fit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = solve(solver, task)
-    wanted = ("posterior", "class_shares")
-    return replace(fit, details={name: fit.details[name] for name in wanted if name in fit.details})
+    return replace(fit, details=ranked_by(fit.details))
+
+
+def ranked_by(details: Details) -> Details:
+    """Keep what a ranking needs."""
+    return Details(posterior=details.posterior, class_shares=details.class_shares)
 
 
 def named_solver(audit: Audit) -> str:
@@ -272,10 +276,11 @@ def refit_groups(audit: Audit, copies: Copies) -> Audit:
     batch = with_copies(replace(audit.batch, group=group), copies, len(audit.labels))
     solver = audit.classifier._solver(answers.n_annotators)
     fit = solver(task_of(audit, batch))
-    varied, own = fit.details["groups"], np.array(fit.details["posterior"][:n], np.float64)
-    details = {name: fit.details[name] for name in ("posterior", "class_shares")}
-    classifier = kept(audit.classifier, replace(fit, details=details))
-    sources = replace(audit.sources, channels=varied.strata.channels[: answers.n_annotators])
+    rates, posterior = fit.details.groups, fit.details.posterior
+    assert isinstance(rates, GroupRates) and posterior is not None
+    own = np.array(posterior[:n], np.float64)
+    classifier = kept(audit.classifier, replace(fit, details=ranked_by(fit.details)))
+    sources = replace(audit.sources, channels=rates.strata.channels[: answers.n_annotators])
     return replace(audit, classifier=classifier, posterior=own, sources=sources)
 
 

@@ -25,7 +25,7 @@ from misnomer.review.refit.fit import (
     solver_of,
     task_of,
 )
-from misnomer.solvers.task import Fit
+from misnomer.solvers.task import Details, Fit
 from misnomer.table import Batch
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class LargeRefit:
         batch = joined([sample.batch, self._trusted(decided)])
         after = solved(solver, task_of(sample, batch))
         model = shift_model(self.rows.classifier.model_, self._before.model, after.model)
-        classifier = kept(self.rows.classifier, replace(after, model=model, details={}))
+        classifier = kept(self.rows.classifier, replace(after, model=model, details=Details()))
         ranking = self._ranked(model, version)
         return self.rows.judged_by(classifier, ranking), ranking
 

@@ -35,7 +35,7 @@ from misnomer.solvers.conditional.network import (
     shaped,
 )
 from misnomer.solvers.em import starts
-from misnomer.solvers.task import Fit, Progress, Task
+from misnomer.solvers.task import Details, Fit, Progress, Task
 from misnomer.table import Batch, Fold, Schema
 
 Array = NDArray[np.float64]
@@ -318,6 +318,6 @@ def _fit(rows: Problem, end: Climb, schema: Schema) -> ConditionalFit:
         model = Network(ignorant(layers), end.channel, layers[0], schema, layers=layers)
     else:
         model = Model(ignorant(layers), end.channel, layers[0], schema)
-    details = {"class_shares": shares}
+    details = Details(class_shares=shares)
     reached, penalty = end.history[-1], rows.penalty
     return ConditionalFit(model, reached, end.history, end.converged, details, penalty=penalty)

@@ -18,7 +18,7 @@ from misnomer.solvers.moments.products import (
     feature_rows,
     products,
 )
-from misnomer.solvers.task import Fit, Task
+from misnomer.solvers.task import Details, Fit, Task
 from misnomer.stats import Stats, Sums
 from misnomer.table import Batch, Group, Schema
 
@@ -287,7 +287,7 @@ def fit_of(task: Task, basis: FeatureMap, u: Array, s: float, whole: Stats) -> F
     model = Model(prior, task.channel, weights, task.schema)
     objective = task.fold(model.expect, task.batches).loglik
     objective += model.log_prior(virtual, task.smoothing.classes)
-    details = {"virtual": virtual}
+    details = Details(virtual=virtual)
     return Fit(model, objective, (objective,), details=details, projection=moved)
 
 

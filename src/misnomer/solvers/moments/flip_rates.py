@@ -35,7 +35,7 @@ from misnomer.solvers.moments.products import (
     pairs_of,
     products,
 )
-from misnomer.solvers.task import Fit, Task, tally
+from misnomer.solvers.task import Details, Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch
 
@@ -263,7 +263,7 @@ def fit_of(task: Task, sides: Stats, mixture: Mixture) -> ClosedForm:
         model,
         objective,
         (objective,),
-        details={"virtual": virtual},
+        details=Details(virtual=virtual),
         projection=moved,
         mixture=mixture,
     )

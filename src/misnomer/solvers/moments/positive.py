@@ -31,7 +31,7 @@ from misnomer.solvers.moments.products import (
     pairs_of,
     products,
 )
-from misnomer.solvers.task import Fit, Task, tally
+from misnomer.solvers.task import Details, Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Batch
 
@@ -84,7 +84,7 @@ def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
     sums = mean * (population.rows * prior)[:, None]
     model = Model(prior, channel, weights_of(task.schema, sums, virtual), task.schema)
     objective = model.log_prior(virtual, task.smoothing.classes)
-    details = {"virtual": virtual}
+    details = Details(virtual=virtual)
     return Fit(model, objective, (objective,), details=details, projection=moved)
 
 
@@ -153,7 +153,7 @@ def _climb(coded: Task, design: str, start: Fit) -> Fit:
     labeled = float(np.clip(positives / (rows * p), 1e-9, 1 - 1e-9))
     channel = replace(start.model.channel, matrix=positive_unlabeled(labeled).matrix)
     model = replace(start.model, prior=np.array([1 - p, p]), channel=channel)
-    return climb(coded, model, start.details["virtual"])
+    return climb(coded, model, start.virtual)
 
 
 def _of_unlabeled(model: Model) -> Model:
