@@ -155,6 +155,8 @@ class Checks:
         out = np.full((3, len(self.table.labels), len(self.answers.classes)), np.nan)
         for k in range(out.shape[2]):
             inside = sample.true == k
+            if not inside.any():
+                continue
             for y in range(out.shape[1]):
                 one = domain_share(sample, inside, (codes == y).astype(np.float64))
                 if one is not None:
