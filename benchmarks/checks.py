@@ -7,7 +7,10 @@ the share of wrong labels that cleanlab reports. Nominal 90 %. Doubts come from 
 logistic regression (planted tables: logistic regression and trees), out of five folds, each with
 its own probabilities: nothing of misnomer's own model is in them. With ``--doubts default`` they
 are those of ``audit`` as it is. ``--keep FOLDER`` keeps them: the next table needs no fit.
-``--made-up`` takes made-up rows instead, whose doubts are good, useless or wrong: what decides.
+``--made-up`` takes made-up rows instead, whose doubts are good, useless or wrong.
+
+Made-up rows and the first seven of ``SETS`` (noisyag, youtube, music, votes, sms) decide about the
+design and the interval; the others (hausa, trec, lidc, car) confirm, and are looked at once.
 
 ``--accuracy`` measures what checked rows are worth to the classifier instead: accuracy on the true
 labels of test rows, and average precision of the doubts of rows that were not checked, after 0, 25,

@@ -131,13 +131,26 @@ class Checked:
 
     @property
     def too_few(self) -> str:
-        """Say that more rows have to be checked, and how many."""
+        """Say that more rows have to be checked, and how many; or by somebody who can tell."""
+        found = (
+            f"{self.wrong:,} of {self.rows:,} are wrong, and the share may be "
+            f"{self.rate.low:.0%} to {self.rate.high:.0%}"
+        )
+        if self.lacks_words:
+            return (
+                f"Of {self.cannot_say:,} of {self.rows:,} checked rows nobody could say, too many "
+                f"for a useful interval: {found}; somebody who can tell those rows would help."
+            )
         more = max(self.rows_for_some - self.rows, 1)
         return (
-            f"Too few rows were checked for a useful interval: {self.wrong:,} of {self.rows:,} are "
-            f"wrong, and the share may be {self.rate.low:.0%} to {self.rate.high:.0%}; about "
-            f"{more:,} more {'answer' if more == 1 else 'answers'} would begin to tell."
+            f"Too few rows were checked for a useful interval: {found}; about {more:,} more "
+            f"{'answer' if more == 1 else 'answers'} would begin to tell."
         )
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether the rows would do, had somebody been able to say what they are."""
+        return bool(self.cannot_say) and self.rows_for_some <= self.rows
 
 
 def conclude(
@@ -210,10 +223,15 @@ def conclude(
 
 def _barely_checked(base: Verdict, checked: Checked, named: Sequence[str]) -> Verdict:
     """So few answers settle nothing, and the numbers are no longer the model's alone."""
-    gone = ("Too few rows", "Most suspect", "Next:")
-    kept = [one for one in base.sentences if one != HIDDEN and not one.startswith(gone)]
+    gone = (HIDDEN, checked.too_few, "Too few rows", "Most suspect", "Next:")
+    kept = [one for one in base.sentences if not one.startswith(gone)]
     more = max(checked.rows_for_some - checked.rows, 1)
     step = f"Next: answer more rows: misnomer check FOLDER, with --rows {more} if none is open."
+    if checked.lacks_words:
+        step = (
+            "Next: have the rows that nobody could say looked at by somebody else, and write the "
+            "classes into a CSV of row and true_label: misnomer check FOLDER --answers FILE."
+        )
     said = (checked.too_few, HIDDEN, *kept, *named, step)
     return replace(base, level="cannot tell", sentences=said)
 

@@ -111,6 +111,63 @@ def test_trusted_rows_of_a_frame(always):
         found.explain(0)
 
 
+def notes(n=1200):
+    words, y, z = rows(n)
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    return pd.DataFrame({"note": text, "label": y}), z
+
+
+def test_checked_rows_of_a_frame_say_how_many(always):
+    frame, z = notes()
+    first = audit(frame, "label")
+    sheet = first.draw_checks(60, random_state=0)
+    sheet["true_label"] = z[sheet["row"]]
+    drawn = sheet["row"].to_numpy()
+    hidden = int(drawn[first.error_probability[drawn] < 0.5][0])
+    sheet.loc[sheet["row"] == hidden, "true_label"] = "label 99"  # a class that no row has
+    found = audit(frame, "label", checked=sheet)
+    wrong = (frame["label"] != z).to_numpy()
+    assert found.verdict.level == "checked" and wrong.mean() in found.error_rate
+    assert found.checks.counts["wrong"] == wrong[drawn].sum() + 1
+    assert np.nansum(found.error_probability) == pytest.approx(found.error_count.value)
+    assert (found.error_probability[drawn] == (wrong[drawn] | (drawn == hidden))).all()
+    assert found.is_label_issue[hidden] and not first.is_label_issue[hidden]
+    right = drawn[~wrong[drawn] & (drawn != hidden)]
+    assert (found.suggested[right] == found.given[right]).all()
+    fixed = drawn[wrong[drawn]]
+    assert [found.labels[k] for k in found.suggested[fixed]] == z[fixed].tolist()
+    assert any("label 99" in one for one in found.warnings)
+
+
+def test_checked_rows_on_the_command_line_in_memory_or_by_batches(always, tmp_path):
+    frame, z = notes()
+    data, out, sheet = tmp_path / "t.csv", tmp_path / "out", tmp_path / "sheet.csv"
+    frame.to_csv(data, index=False)
+
+    def run(*words):
+        done = CliRunner().invoke(app, [str(word) for word in words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    run("audit", data, "-l", "label", "-o", out, "-q")
+    run("check", out, "--rows", 40, "--seed", 1, "--sheet", sheet)
+    filled = pd.read_csv(sheet)
+    filled["true_label"] = z[filled["row"]]
+    filled.to_csv(sheet, index=False)
+    assert "of 40 checked rows are wrong" in run("check", out, "--answers", sheet)
+    for more in ([], ["--memory", "1GB"]):
+        said = run("audit", data, "-l", "label", "-o", out, "--force", *more)
+        assert "holds whatever the noise" in said and "of 40 wrong" in said
+        told = json.loads((out / "audit.json").read_text())
+        rate = told["error_rate"]
+        wrong = read_table(out / "rows.parquet")["error_probability"].to_numpy()
+        assert told["verdict"]["level"] == "checked" and told["checks"]["counts"]["counted"] == 40
+        assert wrong.mean() == pytest.approx(rate["value"], abs=1e-6)
+        assert rate["low"] < (frame["label"] != z).mean() < rate["high"]
+        page = (out / "report.html").read_text()
+        assert "Share of wrong labels, checked" in page and "What the checked rows say" in page
+
+
 def test_the_classifier_says_what_to_do_instead(monkeypatch):
     words, y, _ = rows()
     monkeypatch.setattr(inputs.os, "sysconf", lambda _: 10)

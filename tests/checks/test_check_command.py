@@ -13,6 +13,7 @@ from misnomer import load_audit
 from misnomer.audit.batches import collector
 from misnomer.audit.files.checks import CheckFolder
 from misnomer.cli import app
+from misnomer.cli import check as check_module
 from misnomer.review.server.checks import check_application
 from tests.audited import pets
 
@@ -133,6 +134,75 @@ def test_what_cannot_be_said_costs_and_the_cost_is_said(place, tmp_path):
     filled(sheet, blank)
     done = run("check", folder, "--answers", sheet)
     assert "nobody could say widen it: without them it would be" in done.output
+
+
+def test_too_many_that_nobody_can_say_ask_for_somebody_who_can(place, tmp_path):
+    """More rows would not help: half of them would be unsaid again."""
+    folder, _, true = place
+    sheet = tmp_path / "sheet.csv"
+    run("check", folder, "--rows", 30, "--seed", 1, "--sheet", sheet)
+    filled(sheet, ["cannot say" if i % 3 else one for i, one in enumerate(true)])
+    done = run("check", folder, "--answers", sheet)
+    assert "nobody could say, too many for a useful interval" in done.output
+    assert "checked rows are wrong" not in done.output and "more answer" not in done.output
+    sentences = load_audit(folder).verdict.sentences
+    assert any("looked at by somebody else" in one for one in sentences)
+    filled(sheet, true)
+    done = run("check", folder, "--answers", sheet)
+    assert "of 30 checked rows are wrong" in done.output
+    sentences = load_audit(folder).verdict.sentences
+    assert not any("nobody could say" in one or "somebody" in one for one in sentences)
+
+
+def test_nothing_but_cannot_say_is_said_as_it_is(place, tmp_path):
+    folder, _, true = place
+    sheet = tmp_path / "sheet.csv"
+    run("check", folder, "--rows", 10, "--seed", 1, "--sheet", sheet)
+    filled(sheet, ["cannot say"] * len(true))
+    done = run("check", folder, "--answers", sheet)
+    assert "nobody could say the class of any of the 10 answered rows" in done.output
+
+
+def test_three_answers_of_fifty_name_no_share(place, tmp_path):
+    folder, _, true = place
+    sheet = tmp_path / "sheet.csv"
+    run("check", folder, "--rows", 50, "--seed", 1, "--sheet", sheet)
+    filled(sheet, true, answered=3)
+    done = run("check", folder, "--answers", sheet)
+    assert "Too few rows were checked" in done.output and "of all labels" not in done.output
+
+
+def typed(monkeypatch, room, *words):
+    """Answer in the terminal; after these words the input ends."""
+    waiting = iter(words)
+
+    def read(*_):
+        try:
+            return next(waiting)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", read)
+    check_module._ask(room)
+    return [room.answers().get(row) for row in room.columns()["row"]]
+
+
+def test_the_terminal_takes_keys_names_and_takes_answers_back(place, monkeypatch):
+    folder, _, _ = place
+    room = CheckFolder(folder)
+    room.draw(5, 0)
+    said = typed(monkeypatch, room, "u", "1", "2", "u", "u", "dog", "?", "1", "q")
+    assert said == ["dog", "cannot say", "cat", None, None]
+    assert typed(monkeypatch, room, "2", "2")[3:] == ["dog", "dog"]
+
+
+def test_a_class_called_like_a_key_is_what_is_typed(place, monkeypatch):
+    """Of classes 0, 1, 2 the first has no key 1: who types 1 means the class."""
+    folder, _, _ = place
+    room = CheckFolder(folder)
+    room.draw(3, 0)
+    monkeypatch.setattr(CheckFolder, "classes", [0, 1, 2])
+    assert typed(monkeypatch, room, "1", "0", "2") == [1, 0, 2]
 
 
 @pytest.mark.parametrize(

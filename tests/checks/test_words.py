@@ -8,6 +8,7 @@ import pytest
 
 import misnomer
 from misnomer.audit.numbers import with_smallest_class
+from misnomer.checks.estimate import rows_needed
 from misnomer.estimate import Estimate
 from misnomer.verdict import HIDDEN, Checked, Verdict, conclude
 
@@ -41,6 +42,9 @@ def test_three_answers_of_fifty_do_not_head_an_audit_checked():
         found = misnomer.audit(frame, true, checked=sheet)
     assert (before.verdict.level, found.verdict.level) == ("assumed", "cannot tell")
     assert found.checks.counts["answered"] == 3
+    # It holds whenever one stops, and is wider for it: so are the rows that it still needs.
+    sample = found.checks.sample
+    assert found.checks.rows_needed(0.25) > rows_needed(sample, sample.wrong, 0.25)
 
 
 def test_rows_that_look_as_bad_as_the_last_one_named_are_counted():

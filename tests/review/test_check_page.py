@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import numpy as np
 
 from misnomer import load_audit
 from misnomer.audit.files.checks import CheckFolder
+from tests.review.conftest import serving
 
 ROWS = 50
 
@@ -56,3 +58,49 @@ def test_fifty_rows_are_answered_by_keys_and_the_interval_is_read(folder, audite
         row in wrong and answer != "cannot say"
         for row, answer in CheckFolder(folder).answers().items()
     )
+
+
+def answered(chromium, folder, classes, steps):
+    """Rows of such classes, answered on the page: what stands in the file."""
+    about = json.loads((folder / "audit.json").read_text("utf-8"))
+    (folder / "audit.json").write_text(json.dumps({**about, "classes": classes}), "utf-8")
+    room = CheckFolder(folder)
+    room.draw(len(steps), 0)
+    with serving(folder, "--page", "--port", "0", verb="check") as (_, address):
+        page = chromium.new_page()
+        page.goto(address)
+        for turn, step in enumerate(steps):
+            page.wait_for_selector(f"text='{turn} of {len(steps)} rows answered'")
+            step(page)
+        page.wait_for_selector("#end:not([hidden])")
+        page.close()
+    given = room.answers()
+    return [given[row] for row in room.columns()["row"]]
+
+
+def pressed(key):
+    return lambda page: page.keyboard.press(key)
+
+
+def typed(name):
+    def work(page):
+        page.fill("#name", name)
+        page.press("#name", "Enter")
+
+    return work
+
+
+def test_a_class_called_like_a_key_has_that_key(folder, chromium):
+    steps = [pressed("1"), pressed("0"), pressed("b"), pressed("2")]
+    assert answered(chromium, folder, ["0", "1", "b", "a name"], steps) == ["1", "0", "b", "a name"]
+
+
+def test_of_many_classes_the_name_is_typed(folder, chromium):
+    classes = [f"class {k}" for k in range(100)]
+
+    def look(page):
+        assert page.locator("#classes button").count() == 0
+        assert page.locator("#names option").count() == 100
+        typed("class 42")(page)
+
+    assert answered(chromium, folder, classes, [look, typed("new")]) == ["class 42", "new"]

@@ -38,7 +38,8 @@ _SUSPECTS = 5
 
 def table_of(audit: Audit) -> Table:
     """Take what checks are about from an audit; of many rows, those that it keeps."""
-    kept = None if audit.all_rows is None else audit.all_rows.places
+    every = getattr(audit, "all_rows", None)  # none where labels are many
+    kept = None if every is None else every.places
     labels, classes = tuple(audit.labels), tuple(audit.classes)
     return Table(audit.label, labels, classes, audit.given, kept, audit.fitted.labeled)
 
@@ -141,15 +142,22 @@ def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit
     value = float(np.nansum(wrong)) / int((audit.given >= 0).sum())
     count = value * labeled
     rate = Estimate(value, min(rate.low, value), max(rate.high, value), rate.confidence)
-    return replace(
-        audit,
+    many: Any = audit  # thousands of labels: no posterior of all classes
+    by_row: dict[str, Any] = (
+        {"posterior": _posterior(audit, wrong, checks)}
+        if hasattr(audit, "posterior")
+        else {"recalibrated": wrong}
+    )
+    told: Audit = replace(
+        many,
         error_rate=rate,
         error_count=Estimate(count, rate.low * labeled, rate.high * labeled, rate.confidence),
-        posterior=_posterior(audit, wrong, checks),
         trusted=audit.trusted & ~(np.nan_to_num(wrong) > 0),
         warnings=(*audit.warnings, *checks.answers.notes),
         checks=checks if checks.sample is None else replace(checks, assisted=value),
+        **by_row,
     )
+    return told
 
 
 def unknowing(audit: Audit, rows: list[int]) -> Array:
@@ -157,7 +165,7 @@ def unknowing(audit: Audit, rows: list[int]) -> Array:
     from misnomer.audit.result import doubt
 
     out = np.array(audit.error_probability, np.float64)
-    model = getattr(audit.classifier, "model_", None)
+    model = getattr(getattr(audit, "classifier", None), "model_", None)
     at = np.array([row for row in rows if audit.given[row] >= 0], np.intp)
     if model is None or audit.batch is None or not len(at):
         return out
@@ -254,8 +262,6 @@ def finished(audit: Any, checked: Any, doubt: Array | None = None) -> Any:
     if "model_rate" in audit.verdict.tests:  # checked before: remember what the model said
         model = Estimate(*audit.verdict.tests["model_rate"])
     if checked is not None:
-        if not hasattr(audit, "posterior"):
-            raise ValueError("with thousands of labels, checked rows are not taken in yet")
         audit = with_checks(audit, checked, doubt)
     return concluded(audit, model)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.batches.collector import RowsTo, renamed
+from misnomer.audit.checked import with_checks
 from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.frames import row_columns as answers
 from misnomer.audit.inputs import Inputs
@@ -202,7 +203,8 @@ def audit_wide_stream(
         started=started,
     )
     if rows_to is not None:
-        rows_to(_beside(found, terms, audit))
+        told: Any = audit if request.checked is None else with_checks(audit, request.checked)  # type: ignore[arg-type]
+        rows_to(_beside(found, terms, told))
     return audit
 
 

@@ -18,6 +18,7 @@ from misnomer.audit.frames import Shape
 from misnomer.audit.result import Fitted
 from misnomer.classifiers.wide import WideModel
 from misnomer.estimate import Estimate
+from misnomer.reports.checks import checks_json
 from misnomer.reports.html import to_html
 from misnomer.solvers.sparse.naive_bayes import SparseFit, chance_of_right, chances
 from misnomer.store.folders import MANIFEST, filling
@@ -73,6 +74,10 @@ class WideAudit:
         What tells the true class of new rows.
     origin : Origin or None
         Which file the rows came from, where they came from one.
+    checks : Checks or None
+        The rows that a person has checked, where there are any.
+    recalibrated : (n,) array or None
+        P(the given label is wrong), as the checked rows say.
     """
 
     error_rate: Estimate
@@ -88,6 +93,8 @@ class WideAudit:
     shape: Shape
     model: WideModel
     origin: Any = None
+    checks: Any = None
+    recalibrated: Array | None = None
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -95,29 +102,64 @@ class WideAudit:
         return self.labels
 
     @cached_property
+    def right(self) -> Array:
+        """P(the given label is right), by the fit alone, (n,)."""
+        return chance_of_right(self.fit.found, self.fit.judged.share, self.given)
+
+    @cached_property
     def error_probability(self) -> Array:
         """P(the given label is wrong), (n,); NaN where there is no label."""
-        right = chance_of_right(self.fit.found, self.fit.judged.share, self.given)
-        wrong = np.where(self.trusted, 0.0, np.clip(1.0 - right, 0.0, 1.0))
+        if self.recalibrated is not None:
+            return self.recalibrated
+        wrong = np.where(self.trusted, 0.0, np.clip(1.0 - self.right, 0.0, 1.0))
         return np.where(self.given < 0, np.nan, wrong)
 
     @cached_property
     def suggested(self) -> NDArray[np.intp]:
         """The place of the most probable true class in ``labels``, (n,)."""
+        if self.recalibrated is not None:
+            return self._suggested_after_checks(self.recalibrated)
         best = self.fit.judged.share.argmax(axis=1)[:, None]
         return np.take_along_axis(self.fit.found.classes, best, axis=1)[:, 0].astype(np.intp)
+
+    def _suggested_after_checks(self, wrong: Array) -> NDArray[np.intp]:
+        """As answered, else the given label where its other classes share too little doubt."""
+        other = np.where(self.fit.found.classes == self.given[:, None], 0.0, self.fit.judged.share)
+        best = other.argmax(axis=1)[:, None]
+        out = np.take_along_axis(self.fit.found.classes, best, axis=1)[:, 0].astype(np.intp)
+        part = np.take_along_axis(other, best, axis=1)[:, 0]
+        part /= np.maximum(other.sum(axis=1), 1e-300)
+        kept = (self.given >= 0) & (1.0 - wrong >= wrong * part)
+        out[kept] = self.given[kept]
+        for row, code in self.checks.answers.known.items():
+            if code < len(self.labels):  # else a class that only the answer names
+                out[row] = code
+        return out
 
     @cached_property
     def is_label_issue(self) -> NDArray[np.bool_]:
         """Tell where another class is more probable than the given label, (n,)."""
-        return np.asarray((self.given >= 0) & ~self.trusted & (self.suggested != self.given))
+        found = (self.given >= 0) & ~self.trusted & (self.suggested != self.given)
+        if self.checks is not None:  # answers are known, a new class included
+            known = [row for row in self.checks.answers.known if self.given[row] >= 0]
+            found[known] = self.error_probability[known] > 0.5
+        return np.asarray(found)
 
     @cached_property
     def ranking(self) -> NDArray[np.intp]:
         """Positions of the flagged rows, worst first."""
         flagged = np.flatnonzero(self.is_label_issue)
-        right = chance_of_right(self.fit.found, self.fit.judged.share, self.given)[flagged]
-        return flagged[np.argsort(right, kind="stable")]
+        right = self.right[flagged]
+        if self.recalibrated is None:
+            return flagged[np.argsort(right, kind="stable")]
+        return flagged[np.lexsort((right, 1.0 - self.recalibrated[flagged]))]
+
+    def draw_checks(self, rows: int, *, before: Any = None, random_state: Any = None) -> Any:
+        """Draw rows for a person to check; see `Audit.draw_checks`."""
+        from misnomer.audit.checked import draw_checks
+
+        audit: Any = self
+        return draw_checks(audit, rows, before=before, random_state=random_state)
 
     @cached_property
     def rows(self) -> Any:
@@ -220,6 +262,7 @@ class WideAudit:
                 "flagged": len(self.ranking),
             },
             "confusions": self.confusions.slice(0, _LISTED).to_pylist(),
+            **checks_json(self),
             "fitted": asdict(self.fitted),
             "warnings": list(self.warnings),
         }

@@ -106,6 +106,17 @@ class Checks:
         return self.sample
 
     @property
+    def why_nothing(self) -> str:
+        """Say why no answer counts, where none does."""
+        drawn = self.answers.sample
+        if drawn is not None and drawn.answered.any() and not drawn.known.any():
+            return (
+                f"nobody could say the class of any of the {drawn.answered.sum():,} answered rows: "
+                "they tell nothing yet"
+            )
+        return "no answer counts yet: answer the rows from the top, in the order they were drawn"
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many rows were drawn, answered, count for the rate, are wrong, or nobody can say."""
         drawn, sample = self.answers.sample, self.sample
@@ -155,6 +166,8 @@ class Checks:
         out = np.full((3, len(self.table.labels), len(self.answers.classes)), np.nan)
         for k in range(out.shape[2]):
             inside = sample.true == k
+            if not inside.any():
+                continue
             for y in range(out.shape[1]):
                 one = domain_share(sample, inside, (codes == y).astype(np.float64))
                 if one is not None:
@@ -174,9 +187,25 @@ class Checks:
         return self._share(np.where(sample.known, right, np.nan))
 
     def rows_needed(self, within: float = 0.05, confidence: float = CONFIDENCE) -> int:
-        """Count the rows, those answered included, that bring the interval to ± so much."""
+        """Count the rows, those answered included, that bring the interval to ± so much.
+
+        Where it holds whenever the answering stops, it is taken to stay as much wider than a
+        sheet's as it is now.
+        """
         sample = self._needed()
+        if self.kind == "running" and within < 1:
+            sheet = sheet_share(sample.take(sample.known), sample.wrong[sample.known], confidence)
+            running = self.running_of_known
+            wider = (running.high - running.low) / max(sheet.high - sheet.low, 1e-9)
+            within = within / max(wider, 1.0)
         return rows_needed(sample, sample.wrong, within, confidence)
+
+    @cached_property
+    def running_of_known(self) -> Estimate:
+        """The running interval if nobody had said "cannot say"."""
+        sample = self._needed()
+        clear = sample.take(sample.known)
+        return running_share(clear, clear.wrong)
 
     @property
     def cost_of_unsure(self) -> Estimate | None:
@@ -184,6 +213,7 @@ class Checks:
         sample = self._needed()
         if sample.known.all():
             return None
+        if self.kind == "running":
+            return self.running_of_known
         clear = sample.take(sample.known)
-        share = sheet_share if self.kind == "sheet" else running_share
-        return share(clear, clear.wrong)
+        return sheet_share(clear, clear.wrong)

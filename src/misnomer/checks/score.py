@@ -35,7 +35,8 @@ _STEPS, _HALVINGS, _NEWTONS = 36, 10, 5
 def threshold(confidence: float, strata: int = 1, rows: float = 1.0) -> float:
     """z^2, with a small reserve: of ten misses in a hundred, eight and a half are spent.
 
-    How many rows fell into each stratum was left to chance, which adds (H - 1) / n to the variance.
+    H rates are fitted to the n rows instead of one: with few rows the least distance is larger for
+    it than chi-square says, by about (H - 1) / n.
 
     Examples
     --------

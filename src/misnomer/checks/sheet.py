@@ -296,7 +296,7 @@ def _check_origin(columns: Columns, table: Table, order: list[int], row: Codes) 
         if not 0 <= one < len(table.given) or table.code(one) != str(columns["code"][i]):
             raise ValueError(
                 f"row {one} is not what it was when the checks were drawn: the file has changed; "
-                "draw new ones, or pass their rows and answers alone"
+                "audit it into another folder and draw new ones, or pass rows and answers alone"
             )
 
 

@@ -100,8 +100,9 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
 
 def _ask(room: Any) -> None:
     """Ask one row after the other, by keys and Enter; stop whenever the user likes."""
-    console, classes = Console(), room.classes
-    keys = dict(zip(_KEYS, classes, strict=False))
+    console = Console()
+    names = {str(name): name for name in room.classes}
+    keys = _keys(names)
     done: list[int] = []
     rows = room.open_rows()
     cells = room.cells(rows).to_pylist()
@@ -110,21 +111,40 @@ def _ask(room: Any) -> None:
         console.print(Text(f"\nrow {rows[at]}: {at + 1} of {len(rows)}", style="bold"))
         for name, cell in cells[at].items():
             console.print(Text(f"  {name}: {str(cell)[:_CELL]}"))
-        listed = "  ".join(f"{key} {name}" for key, name in keys.items())
-        console.print(Text(f"{listed}\n? cannot say   u undo   q stop", style="dim"))
-        said = console.input("true class: ").strip()
-        if said == "q":
+        console.print(Text(f"{_listed(names, keys)}\n? cannot say   u undo   q stop", style="dim"))
+        said = _typed(console)
+        if said in names or said in keys:
+            at = _keep(room, rows, at, names.get(said, keys.get(said)), done)
+        elif said == "q":
             break
-        if said == "u" and done:
-            at -= 1
-            room.answer(done.pop(), None)
+        elif said == "u":
+            at -= len(done[-1:])
+            if done:
+                room.answer(done.pop(), None)
         elif said == "?":
             at = _keep(room, rows, at, "cannot say", done)
-        elif said in keys or said in map(str, classes):
-            named = {str(name): name for name in classes}
-            at = _keep(room, rows, at, keys.get(said, named.get(said)), done)
         elif said and typer.confirm(f"{said!r} is no class yet: is it a new one?", default=False):
             at = _keep(room, rows, at, said, done)
+
+
+def _typed(console: Console) -> str:
+    """Read an answer; the end of the input (Ctrl+D) is a stop."""
+    try:
+        return console.input("true class: ").strip()
+    except EOFError:
+        return "q"
+
+
+def _keys(names: dict[str, Any]) -> dict[str, Any]:
+    """Give each class a key; none where a class is called like a key, for 1 must not mean 0."""
+    return {} if {*names} & {*_KEYS} else dict(zip(_KEYS, names.values(), strict=False))
+
+
+def _listed(names: dict[str, Any], keys: dict[str, Any]) -> str:
+    """List the classes with their keys; more than there are keys for go by their names."""
+    shown = [f"{key} {name}" for key, name in keys.items()] or [*names][: len(_KEYS)]
+    more = len(names) - len(shown)
+    return "  ".join(shown) + (f"  and {more:,} more classes, by their names" if more else "")
 
 
 def _keep(room: Any, rows: list[int], at: int, answer: Any, done: list[int]) -> int:
@@ -143,27 +163,34 @@ def conclude(room: Any) -> None:
     for note in checks.answers.notes:
         print(f"note: {note}")
     if checks.sample is None:
-        print("no answer counts yet: answer the rows from the top, in the order they were drawn")
+        print(checks.why_nothing)
         return
-    counts, rate = checks.counts, checks.error_rate
-    kind = "for a sheet answered as drawn" if checks.kind == "sheet" else "holds whenever you stop"
-    print(
-        f"{counts['wrong']:,} of {counts['counted']:,} checked rows are wrong: {rate:.1%} of all "
-        f"labels; whatever the noise; {kind}"
-    )
-    if counts["cannot_say"]:
-        without = checks.cost_of_unsure
-        print(
-            f"{counts['cannot_say']:,} rows that nobody could say widen it: without them it would "
-            f"be {without.low:.1%} to {without.high:.1%}"
-        )
-    brief = summary(checks, rate)
-    needed = brief.rows_for_five - counts["counted"]
-    if not brief.is_useful:
-        print(brief.too_few)
-    elif rate.high - rate.low > 0.1 and needed > 0:
-        print(f"about {needed:,} more rows would tell it to within 5 points")
+    brief = summary(checks, checks.error_rate)
+    for line in _said(checks, brief):
+        print(line)
     _renew(room)
+
+
+def _said(checks: Any, brief: Any) -> list[str]:
+    """Say the share of wrong labels, what "cannot say" costs, and how many rows more would tell."""
+    rate = brief.rate
+    kind = "for a sheet answered as drawn" if brief.kind == "sheet" else "holds whenever you stop"
+    out = [
+        f"{brief.wrong:,} of {brief.rows:,} checked rows are wrong: {rate:.1%} of all labels; "
+        f"whatever the noise; {kind}"
+        if brief.is_useful
+        else brief.too_few
+    ]
+    if brief.cannot_say:
+        without = checks.cost_of_unsure
+        out.append(
+            f"{brief.cannot_say:,} rows that nobody could say widen it: without them it would be "
+            f"{without.low:.1%} to {without.high:.1%}"
+        )
+    needed = brief.rows_for_five - brief.rows
+    if brief.is_useful and rate.high - rate.low > 0.1 and needed > 0:
+        out.append(f"about {needed:,} more rows would tell it to within 5 points")
+    return out
 
 
 def _renew(room: Any) -> None:

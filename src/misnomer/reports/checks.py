@@ -29,6 +29,8 @@ def checks_words(audit: Any) -> dict[str, Any]:
     rows: list[tuple[str, Estimate | None]] = [("all labels", checks.error_rate)]
     if checks.kind == "sheet":
         rows.append(("all labels, had you stopped whenever you liked", checks.running_rate))
+    if not hasattr(audit, "posterior"):  # thousands of labels: a row each at most
+        return {"counts": checks.counts, "how": HOW[checks.kind], "rows": rows}
     rows += [(f"labels “{wording.shown(name)}”", one) for name, one in checks.by_label.items()]
     rows += [
         (f"rows that truly are “{wording.shown(name)}”", one)
@@ -42,19 +44,22 @@ def checks_json(audit: Any) -> dict[str, Any]:
     checks = checks_of(audit)
     if checks is None:
         return {}
-    matrix, low, high = checks.noise_matrix
-    return {
-        "checks": {
-            "kind": checks.kind,
-            "counts": checks.counts,
-            "error_rate": asdict(checks.error_rate),
-            "running_rate": asdict(checks.running_rate),
-            "by_label": _listed(checks.by_label),
-            "by_class": _listed(checks.by_class),
-            "noise_matrix": {"value": matrix, "low": low, "high": high},
-            "rows_needed": {"0.05": checks.rows_needed(0.05), "0.02": checks.rows_needed(0.02)},
-        }
+    overall = {
+        "kind": checks.kind,
+        "counts": checks.counts,
+        "error_rate": asdict(checks.error_rate),
+        "running_rate": asdict(checks.running_rate),
+        "rows_needed": {"0.05": checks.rows_needed(0.05), "0.02": checks.rows_needed(0.02)},
     }
+    if not hasattr(audit, "posterior"):  # thousands of labels: a row each at most
+        return {"checks": overall}
+    matrix, low, high = checks.noise_matrix
+    parts = {
+        "by_label": _listed(checks.by_label),
+        "by_class": _listed(checks.by_class),
+        "noise_matrix": {"value": matrix, "low": low, "high": high},
+    }
+    return {"checks": overall | parts}
 
 
 def _listed(shares: dict[Any, Estimate | None]) -> list[dict[str, Any]]:

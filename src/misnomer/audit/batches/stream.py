@@ -150,10 +150,11 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         found = scanned(request, cluster, [request.label])
         terms = _understood(found, request, classifier, mapped)
         classifier, terms = by_knowledge(classifier, terms, request.knowledge)
-        if request.checked is not None:
+        many_labels = cluster is None and is_wide_default(terms, classifier)
+        if request.checked is not None and not many_labels:  # of many, answers wait for the doubts
             terms = replace(terms, checked=checked_rows(request.checked, terms.naming.classes))
         rows = _kept(found, terms, request, cluster)
-        if cluster is None and is_wide_default(terms, classifier):
+        if many_labels:
             notes = [str(one.message) for one in caught]
             return audit_wide_stream(found, terms, rows, request, notes, rows_to, started)
         fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))

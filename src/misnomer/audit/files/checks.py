@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,18 @@ class CheckFolder:
         """Whether rows were drawn."""
         return (self.room / "draws.parquet").exists()
 
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The given labels, as the audit lists them; thousands are taken from the rows."""
+        if "labels" in self.about:
+            return list(self.about["labels"])
+        return sorted({*self._design()[1]} - {None})
+
     @property
     def classes(self) -> list[Any]:
-        """The classes, as the audit lists them."""
-        return list(self.about.get("classes", self.about.get("labels", ())))
+        """The classes, as the audit lists them; of thousands it tells the number only."""
+        said = self.about.get("classes")
+        return list(said) if isinstance(said, list) else self.labels
 
     def draw(self, rows: int, seed: int | None = None) -> dict[str, list[Any]]:
         """Draw more rows by the design of the first draw, and write them down."""
@@ -98,7 +107,7 @@ class CheckFolder:
         return self._design()[0]
 
     def _table(self, labels: list[Any]) -> Table:
-        names = list(self.about["labels"])
+        names = self.labels
         place = {str(name): k for k, name in enumerate(names)}
         given = np.array([place.get(str(one), -1) if one is not None else -1 for one in labels])
         return Table(self.about["label"], tuple(names), tuple(self.classes), given)

@@ -94,7 +94,7 @@ class CheckAnswers:
             return {"words": "No row is answered yet."}
         checks = self.room.checks()
         if checks.sample is None:
-            return {"words": "No answer counts yet."}
+            return {"words": f"{checks.why_nothing[0].upper()}{checks.why_nothing[1:]}."}
         counts, rate = checks.counts, checks.error_rate
         how = (
             "for a sheet that was answered as drawn"

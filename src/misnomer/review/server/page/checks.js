@@ -2,8 +2,28 @@
 import { ask, at, complain, make, say } from "./dom.js";
 
 const KEYS = "123456789abcdefghijklmnopqstvwxyz"; // r and u have a meaning of their own
+const BUTTONS = 60; // of more classes the name is typed, with all of them to choose from
 let shown = null;
+let keys = [];
 let busy = false;
+
+// A class that is called like a key has that key: 1 must not mean the class 0.
+function keysOf(classes) {
+  const own = classes.map((name) => name.toLowerCase());
+  const named = own.map((key, place) => /^[0-9a-qstv-z]$/.test(key) && own.indexOf(key) === place);
+  const free = [...KEYS].filter((key) => !own.some((one, place) => named[place] && one === key));
+  return own.map((key, place) => (named[place] ? key : free.shift() ?? null));
+}
+
+function button(name, place) {
+  const made = make("button", { type: "button", text: `${name} ` });
+  if (keys[place]) {
+    made.append(make("kbd", { text: keys[place] }));
+    made.setAttribute("aria-keyshortcuts", keys[place]);
+  }
+  made.addEventListener("click", () => answer({ class: place }));
+  return made;
+}
 
 function show(row) {
   shown = row;
@@ -20,16 +40,12 @@ function show(row) {
   }
   at("place").textContent = `row ${row.row}`;
   at("cells").replaceChildren(...row.cells.flatMap(([name, cell]) => [make("dt", { text: name }), make("dd", { text: cell })]));
-  at("classes").replaceChildren(...row.classes.map((name, place) => {
-    const key = KEYS[place];
-    const button = make("button", { type: "button", text: `${name} ` });
-    if (key) {
-      button.append(make("kbd", { text: key }));
-      button.setAttribute("aria-keyshortcuts", key);
-    }
-    button.addEventListener("click", () => answer({ class: place }));
-    return button;
-  }));
+  const few = row.classes.length <= BUTTONS;
+  keys = few ? keysOf(row.classes) : [];
+  at("classes").replaceChildren(...(few ? row.classes.map(button) : []));
+  if (!few && at("names").childElementCount !== row.classes.length) {
+    at("names").replaceChildren(...row.classes.map((name) => new Option(name, name)));
+  }
   say(`Row ${row.row}, ${row.done + 1} of ${row.total}`);
 }
 
@@ -66,11 +82,11 @@ at("fresh").addEventListener("submit", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT") return;
   const key = event.key.toLowerCase();
-  const place = KEYS.indexOf(key);
+  const place = keys.indexOf(key);
   if (key === "?") answer({ unsure: true });
   else if (key === "u") undo();
   else if (key === "r") does(result);
-  else if (key.length === 1 && place >= 0 && shown && shown.row !== null && place < shown.classes.length) answer({ class: place });
+  else if (place >= 0 && shown && shown.row !== null) answer({ class: place });
 });
 
 history.replaceState(null, "", "/");
