@@ -1,4 +1,4 @@
-"""The classifier against scikit-learn's: fit, passes of EM, import.
+"""The classifier against scikit-learn's: fit, predictions, passes of EM, import.
 
     python -m benchmarks.face            # a million rows
     python -m benchmarks.face --quick    # a tenth of it
@@ -62,6 +62,25 @@ def supervised(n: int, repeats: int) -> str:
         f"fit, {COLUMNS} categories: CategoricalNB {min(slow):.0f} ms, NoisyLabelNB "
         f"{min(fast):.0f} ms, {ratio:.0f}x (bar 50x) {verdict(ratio >= 50)}"
     )
+
+
+def predicted(n: int, repeats: int) -> Iterator[str]:
+    """Predict from the codes as they are, and as the numbers of 64 bits that users have."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(CLASSES, size=n)
+    codes = ((rng.integers(VALUES, size=(n, COLUMNS)) + y[:, None] % 3) % VALUES).astype(np.uint8)
+    for kind in (np.uint8, np.int64):
+        X = codes.astype(kind)
+        some = slice(0, 20_000)
+        ours = NoisyLabelNB(families="categorical").fit(X[some], y[some])
+        theirs = CategoricalNB().fit(X[some], y[some])
+        slow = min(cpu_time(lambda: theirs.predict_proba(X)) for _ in range(2))  # noqa: B023
+        fast = min(cpu_time(lambda: ours.predict_proba(X)) for _ in range(repeats))  # noqa: B023
+        yield (
+            f"predict_proba, {COLUMNS} categories, {np.dtype(kind).name}: CategoricalNB "
+            f"{slow:.0f} ms, NoisyLabelNB {fast:.0f} ms, {slow / fast:.1f}x (bar 15x) "
+            f"{verdict(slow / fast >= 15)}"
+        )
 
 
 def noisy_task(n: int) -> Task:
@@ -142,6 +161,7 @@ def main() -> None:
     def measured() -> Iterator[str]:
         yield f"{n:,} rows, {processor()}"
         yield supervised(n, repeats)
+        yield from predicted(n, repeats)
         yield passes(n)
         yield from imports(repeats)
 

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from misnomer.head.objective import LEAST
 from misnomer.kernels.blocks import Codes, Flags
+from misnomer.kernels.threads import each
 from misnomer.learners.learner import over_classes
 from misnomer.learners.rows import Places, Rows
 from misnomer.table import Batch, Schema
@@ -221,8 +222,10 @@ def choose_strata(
     needed = LEAST_GAIN + np.log(max(len(tried), 1))
     best: Strata | None = None
     rivalry = Rivalry(rows)
-    for name, stratum, count, edges, place in tried:
-        gain, errors = rivalry.gained(stratum, count, own_shares=False)
+    if not rivalry.folds:
+        return None
+    gains = each(lambda one: rivalry.gained(one[1], one[2], own_shares=False), tried)
+    for (name, stratum, count, edges, place), (gain, errors) in zip(tried, gains, strict=True):
         if gain > needed and errors > LEAST_ERRORS and (best is None or gain > best.gain):
             channels, ratio = fitted(rows, stratum, count, own_shares=False)
             best = Strata(name, channels, ratio, edges, place, gain, errors, True)

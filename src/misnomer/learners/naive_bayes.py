@@ -68,9 +68,10 @@ class SharedNaiveBayes:
         seen, counts = rows.seen_through(view.channel), Counts(rows)
         out = np.zeros((len(rows), rows.classes))
         deals = list(rows.splits())
-        for _, folds in deals:
+        for turn, (_, folds) in enumerate(deals, 1):
             chains = _Chains(rows, counts, seen, view.temper, folds)
-            left_out = chains.left_out(is_strict(rows, len(folds)))
+            strict = is_strict(rows, len(folds))
+            left_out = chains.left_out(strict=strict, whole=turn == len(deals))
             for places, part, (weights, bias) in zip(folds, chains.parts, left_out, strict=True):
                 out[places] += scored(part, weights) + bias
         weights, bias = chains.whole
@@ -132,19 +133,21 @@ class _Chains:
         self.first = [counts.of(part, rows.hard[places]) for part, places in pairs]
         self.whole: Table
 
-    def left_out(self, strict: bool) -> list[Table]:
+    def left_out(self, *, strict: bool, whole: bool) -> list[Table]:
         """Share out and count until little would change; what is counted without each fold.
 
         ``strict``: by a chain that never saw its labels, else by one chain for all folds.
+        ``whole``: also of all rows, for others.
         """
         chains = [_Chain(self, fold) for fold in (range(len(self.folds)) if strict else ())]
-        every = _Chain(self, _NONE)
+        every = [] if strict and not whole else [_Chain(self, _NONE)]
         for _ in range(ROUNDS - 1):
-            self._round([*chains, every])
-        self.whole = every.table()
+            self._round([*chains, *every])
+        if whole:
+            self.whole = every[0].table()
         if strict:
             return [chain.table() for chain in chains]
-        return [every.table(fold) for fold in range(len(self.folds))]
+        return [every[0].table(fold) for fold in range(len(self.folds))]
 
     def _round(self, chains: list[_Chain]) -> None:
         """Share the rows of every fold out by what each chain has counted of the other folds."""
