@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +29,11 @@ class Categorical:
     def columns(self) -> int:
         return len(self.sizes)
 
-    @property
+    @cached_property
     def owner(self) -> NDArray[np.intp]:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    @property
+    @cached_property
     def starts(self) -> NDArray[np.intp]:
         """Where the statistics of each column begin, (d,)."""
         ends = np.cumsum(self.sizes, dtype=np.intp)

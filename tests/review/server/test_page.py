@@ -256,6 +256,13 @@ def test_whoever_filters_sees_the_first_row_of_what_was_asked_for(chromium, shar
     page.keyboard.press("Enter")
     page.wait_for_selector("#found:has-text('no row passes')")
     assert page.is_visible("#ask")  # what was shown stays
+    page.keyboard.press("w")  # the search is over: a key is about the row again
+    page.wait_for_selector("body[data-wide='1']")
+    page.focus("[name=words]")
+    page.keyboard.press("Escape")
+    page.keyboard.press("w")
+    page.wait_for_selector("body:not([data-wide='1'])")
+    assert not page.input_value("[name=words]").endswith("w")
     assert page.trouble == []
 
 

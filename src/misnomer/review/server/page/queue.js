@@ -22,6 +22,10 @@ export function prepareQueue(audit, given) {
     await filtered();
   }));
   at("filters").addEventListener("submit", guarded(async (event) => { event.preventDefault(); await filtered(); }));
+  // Whoever has asked goes on with the row: the next key is no other letter of the search.
+  at("filters").addEventListener("keydown", (event) => {
+    if (event.target.matches("input") && ["Enter", "Escape"].includes(event.key)) event.target.blur();
+  });
   at("earlier").addEventListener("click", () => turn(-1));
   at("later").addEventListener("click", () => turn(1));
   at("bulk").addEventListener("click", askBulk);
