@@ -75,8 +75,11 @@ def plain(run):
 
 
 def clean_learning(run, base):
-    X, X_test = (run.Phi, run.Phi_test) if base == "lr" else (run.X, run.X_test)
+    X, X_test = (run.X, run.X_test) if base == "nb" else (run.Phi, run.Phi_test)
     learner = LogisticRegression(max_iter=200) if base == "lr" else naive_bayes()
+    if base == "boosting":
+        X, X_test = few_dense(run)
+        learner = HistGradientBoostingClassifier(random_state=0)
     least = int(np.bincount(run.given, minlength=run.classes).min())
     clf = CleanLearning(
         learner, cv_n_folds=min(5, max(2, least)), find_label_issues_kwargs={"n_jobs": 1}
@@ -92,12 +95,18 @@ def logistic(run):
     return Answer(LogisticRegression(max_iter=200).fit(run.Phi, run.given).predict(run.Phi_test))
 
 
-def boosting(run):
+def few_dense(run):
+    """Write the features out for trees; of texts, what varies most."""
     dense = run.Phi.toarray() if sparse.issparse(run.Phi) else run.Phi
     test = run.Phi_test.toarray() if sparse.issparse(run.Phi_test) else run.Phi_test
-    kept = np.argsort(-dense.var(axis=0), kind="stable")[:300]  # of texts, what varies most
+    kept = np.argsort(-dense.var(axis=0), kind="stable")[:300]
+    return dense[:, kept], test[:, kept]
+
+
+def boosting(run):
+    X, X_test = few_dense(run)
     clf = HistGradientBoostingClassifier(max_iter=50, random_state=0, early_stopping=False)
-    return Answer(clf.fit(dense[:, kept], run.given).predict(test[:, kept]))
+    return Answer(clf.fit(X, run.given).predict(X_test))
 
 
 METHODS = {
@@ -105,6 +114,7 @@ METHODS = {
     "naive Bayes": plain,
     "CleanLearning(NB)": lambda run: clean_learning(run, "nb"),
     "CleanLearning(LR)": lambda run: clean_learning(run, "lr"),
+    "CleanLearning(boosting)": lambda run: clean_learning(run, "boosting"),
     "LogisticRegression": logistic,
     "HistGradientBoosting": boosting,
 }
