@@ -10,6 +10,7 @@ from misnomer.learners.trees import (
     Trees,
     averaged_trees,
     boosting,
+    cuts_of,
     forest,
     log_shares,
     telling_columns,
@@ -41,6 +42,26 @@ def test_boosted_scores_are_those_of_scikit_learn(classes):
     logits = theirs.decision_function(X) - theirs._baseline_prediction.ravel()
     wanted = np.stack([-logits / 2, logits / 2], axis=1) if classes == 2 else centered(logits)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+def test_many_values_are_cut_evenly_however_often_they_occur():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(900, 3)).astype(np.float32)
+    cuts = cuts_of(X[:, 0])
+    held = np.bincount(np.searchsorted(cuts, X[:, 0]))
+    assert len(held) == trees.MOST_CUTS + 1
+    assert held.min() >= 3 and held.max() <= 4
+    np.testing.assert_array_equal(cuts_of(X[:, 0].repeat(rng.integers(1, 9, 900))), cuts)
+    share = np.eye(2)[(X[:, 0] + X[:, 1] > 0).astype(int)]
+    found = boosting(Trees(), X, share).cell_scores(X)
+    assert (found.argmax(axis=1) == share.argmax(axis=1)).mean() > 0.95
+
+
+def test_cuts_lie_between_values_that_are_next_to_each_other():
+    first = np.float32(1.0)
+    column = np.array([first, np.nextafter(first, np.float32(2.0))], np.float32)
+    assert np.searchsorted(cuts_of(column), column).tolist() == [0, 1]
+    assert len(cuts_of(np.ones(5, np.float32))) == 0
 
 
 def test_a_class_that_a_fold_lacks_is_the_least_likely():
