@@ -117,7 +117,7 @@ const undo = guarded(async () => {
     complain();
     show(done.row ?? (await ask(`/api/row?row=${last.row}`)));
     say(`Undone. ${at("live").textContent}`);
-    await refresh(true);
+    refresh(true); // not waited for: a decision about the row that is back must not be lost meanwhile
   } finally { saving = false; }
 });
 
