@@ -98,6 +98,18 @@ def test_a_review_from_the_first_key_to_the_clean_file(chromium, folder, audited
     assert clean.column("party").to_pylist() == expected
 
 
+def test_a_decision_right_after_an_undo_is_kept(chromium, folder):
+    with serving(folder, "--port", "0") as (_, address):
+        page = opened(chromium, address)
+        row = row_shown(page)
+        press(page, "a", 1)
+        page.route("**/api/progress*", lambda route: None)  # the queue is slow: it never comes
+        page.keyboard.press("u")
+        page.wait_for_selector(f"#place:text-is('Line {row + 2}')")
+        press(page, "k", 2)
+    assert [(one.row, one.action) for one in stored(folder)] == [(row, "keep")]
+
+
 @pytest.fixture(scope="module")
 def shared(audited, tmp_path_factory):
     """One server for the tests that may see each other's decisions."""
