@@ -1,5 +1,7 @@
 """The objective of the head: its gradient, its channel, and the typical rate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import betabinom, dirichlet_multinomial
@@ -128,6 +130,17 @@ def test_typical_rate_is_the_most_likely_one(rate):
     best = max(every, key=chance)
     assert typical_rate(joint.astype(float)) == best
     assert abs(best.rate - rate) <= 0.05
+
+
+def test_columns_that_repeat_each_other_do_not_make_classes_certain():
+    """Scores a hundred times as large claim more, and are believed up to a limit."""
+    found, _ = problem("labels")
+    sure = [replace(one, scores=100.0 * one.scores) for one in found.scored]
+    claimed = BELIEFS.temper * replace(found, scored=sure).units[1]
+    assert claimed > BELIEFS.certain
+    limit = np.log(BELIEFS.certain)
+    assert replace(found, scored=sure).mean_log_temper == pytest.approx(limit)
+    assert found.mean_log_temper < limit
 
 
 def test_classes_alike_ask_for_many_virtual_rows():

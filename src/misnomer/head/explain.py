@@ -35,7 +35,7 @@ from misnomer.head.objective import (
 from misnomer.head.rates import choose_strata, labeled_rows
 from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
-from misnomer.learners.learner import LEAST_CHANCE, Learner, Scored, View, calibrated
+from misnomer.learners.learner import LEAST_CHANCE, Learner, Scored, View
 from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
 from misnomer.learners.rows import Rows
 from misnomer.learners.trees import Forest
@@ -161,12 +161,8 @@ class Search:
         """Explain the labels, from every start."""
         K = rows.classes
         plain = View(np.eye(K), self.beliefs.temper)
-        first, shown = self.ground.plain.cross_fit(rows, plain), np.inf
-        if not self.ground.of_labels:  # what is sure of given labels may be surer of true classes
-            at, said = rows.at_face_value
-            shown = calibrated(first[0].scores[at], said, rows.weight[at])[1]
-        anchor = self._anchor(rows, first[0])
-        problem = Problem(rows, first, anchor, 0, self.beliefs, shown)
+        first = self.ground.plain.cross_fit(rows, plain)
+        problem = Problem(rows, first, self._anchor(rows, first[0]), 0, self.beliefs)
         starts = self._starts(problem)
         if rows.evidence is not None:
             starts = starts[:1]  # what is said comes with channels of its own

@@ -32,7 +32,6 @@ from misnomer.learners.trees import Forest
 Array = NDArray[np.float64]
 
 LEAST = 1e-300
-MOST_SHOWN = 15.0  # times the temper that labels as they are show
 FARTHEST_LOG = 6.0  # a trial step of log B goes no farther from its mean
 
 
@@ -46,6 +45,8 @@ class Beliefs:
         Of naive Bayes' scores: typical factor, and standard deviation of its logarithm.
     together : float
         What B is at least believed to be where columns are seen together.
+    certain : float
+        What B is at most believed to be: columns that repeat each other claim any certainty.
     share_count : float or (J,) array
         Dirichlet count of each learner's share w.
     shift_spread : float
@@ -59,6 +60,7 @@ class Beliefs:
     temper: float = 0.4
     temper_spread: float = 0.5
     together: float = 1.5
+    certain: float = 3.0
     share_count: float | Array = 0.1
     shift_spread: float = 2.0
     anchor_rows: float = 15.0
@@ -126,9 +128,6 @@ class Problem:
         The learner whose scale says how far classes are apart: naive Bayes.
     beliefs : Beliefs
         What is believed beforehand.
-    shown : float
-        The temper by which naive Bayes explains the labels as they are: B is not believed to be
-        many times that, however sure naive Bayes of many columns is of itself.
     label_worth : float
         What a row counts that nobody has drawn and checked.
     mean_shift : float or (K,) array
@@ -140,7 +139,6 @@ class Problem:
     anchor: Array
     own: int = 0
     beliefs: Beliefs = BELIEFS
-    shown: float = np.inf
     label_worth: float = 1.0
     mean_shift: Array | float = 0.0
 
@@ -170,7 +168,7 @@ class Problem:
         claimed = self.beliefs.temper * float(self.units[self.own])
         if any(isinstance(one.scorer, Forest) for one in self.scored):
             claimed = max(claimed, self.beliefs.together)
-        return float(np.log(min(claimed, MOST_SHOWN * self.shown)))
+        return float(np.log(min(claimed, self.beliefs.certain)))
 
     def read(self, vector: Array) -> Point:
         """Name the entries: log B, logits of w (J), a (K), logits of the columns of C (K, K)."""
