@@ -44,3 +44,16 @@ def test_there_are_addresses_and_pip_comes_first() -> None:
     assert {"Homepage", "Documentation", "Source", "Issues"} <= set(PROJECT["project"]["urls"])
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert readme.index("pip install misnomer") < readme.index("make ")
+
+
+def test_there_is_a_wheel_for_every_python_that_is_named() -> None:
+    named = re.findall(r"Python :: 3\.(\d+)", " ".join(PROJECT["project"]["classifiers"]))
+    wheels = re.findall(r"cp3(\d+)-", PROJECT["tool"]["cibuildwheel"]["build"])
+    assert named == wheels
+    assert PROJECT["project"]["requires-python"] == f">=3.{named[0]}"
+
+
+def test_a_citation_has_all_that_the_format_asks_for() -> None:
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    keys = {line.split(":")[0] for line in lines if line and line[0].isalpha()}
+    assert {"cff-version", "message", "title", "authors", "version", "license"} <= keys
