@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -51,6 +53,18 @@ def test_there_is_a_wheel_for_every_python_that_is_named() -> None:
     wheels = re.findall(r"cp3(\d+)-", PROJECT["tool"]["cibuildwheel"]["build"])
     assert named == wheels
     assert PROJECT["project"]["requires-python"] == f">=3.{named[0]}"
+
+
+def test_wheels_can_be_tried_from_any_folder(tmp_path: Path) -> None:
+    """As cibuildwheel does: the tests of the kernels that start processes found no `tests`."""
+    command = PROJECT["tool"]["cibuildwheel"]["test-command"]
+    assert "{project}/tests/kernels" in command
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "baseline"]
+    done = subprocess.run(
+        [*words, str(ROOT / "tests" / "kernels" / "test_sketch.py")],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_citation_has_all_that_the_format_asks_for() -> None:
