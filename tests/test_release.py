@@ -53,6 +53,8 @@ def test_there_is_a_wheel_for_every_python_that_is_named() -> None:
     wheels = re.findall(r"cp3(\d+)-", PROJECT["tool"]["cibuildwheel"]["build"])
     assert named == wheels
     assert PROJECT["project"]["requires-python"] == f">=3.{named[0]}"
+    assert PROJECT["tool"]["scikit-build"]["wheel"]["py-api"] == "cp312"  # one for all of them
+    assert "nanobind_add_module(_compiled STABLE_ABI " in (ROOT / "CMakeLists.txt").read_text()
 
 
 def test_wheels_can_be_tried_from_any_folder(tmp_path: Path) -> None:
