@@ -334,7 +334,11 @@ def test_images_are_shown_or_it_is_said_how(chromium, letters):
         page = opened(chromium, address)
         go_to(page, 1)
         assert page.locator(seen).count() == 0
-        assert "--files" in page.inner_text("#cells .hint")
+        assert "with --files and" in page.inner_text("#cells .hint")
+        assert (
+            page.locator("#cells .hint code").evaluate("e => getComputedStyle(e).textWrap")
+            == "nowrap"
+        )
     with serving(letters / "audit", "--port", "0", "--files", str(letters / "scans")) as (_, at):
         page = opened(chromium, at)
         go_to(page, 1)
