@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectFromModel
 
-from misnomer import NoisyLabelNB
+from misnomer import NoisyLabelClassifier, NoisyLabelNB
 from misnomer.smoothing import m_estimate
 from misnomer.store import load_model, save_model
 
@@ -140,6 +140,20 @@ class TestWhatUsersOfScikitLearnExpect:
         assert told[1] <= np.log(3) + 1e-9
         with pytest.raises(AttributeError, match="flags, counts or categories alone"):
             _ = fit.feature_log_prob_
+
+    @pytest.mark.parametrize("rows", [90, 700])
+    def test_importances_of_the_default_choose_columns(self, rows):
+        rng = np.random.default_rng(0)
+        true = rng.integers(0, 2, rows)
+        X = rng.normal(size=(rows, 3)) + 2.0 * true[:, None] * [0, 1, 0]
+        given = np.where(rng.random(rows) < 0.2, 1 - true, true)
+        fit = NoisyLabelClassifier().fit(X, given)
+        assert SelectFromModel(fit, prefit=True).get_support().tolist() == [False, True, False]
+        assert (fit.feature_importances_ >= 0).all()
+        if rows == 700:  # enough to tell classes behind the wrong labels
+            of_labels = NoisyLabelNB(channel="identity").fit(X, given).feature_importances_
+            assert fit.feature_importances_[1] > 1.2 * of_labels[1]
+        assert SelectFromModel(NoisyLabelClassifier()).fit(X, given).get_support().sum() == 1
 
     def test_one_class_is_a_class_where_labels_are_true(self):
         fit = NoisyLabelNB(channel="identity").fit(REALS, ["only"] * N)

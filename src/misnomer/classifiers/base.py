@@ -93,9 +93,13 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fit = solve(self._solver(groups), task)
             self._seen = online.sums_of_fit(task, fit.model)
             self._keep(fit, naming)
+            self._remember(task, fit)
         if not self.converged_:
             warn_of_search(self.solver, self.n_iter_)
         return task.batches[0]
+
+    def _remember(self, task: Task, fit: Fit) -> None:
+        """Keep what only the rows in memory can tell."""
 
     def _solver(self, groups: int = 0) -> Any:
         """Say who finds the model; groups are told apart by the head alone."""

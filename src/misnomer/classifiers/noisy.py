@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from misnomer import kernels
 from misnomer.classifiers import inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.choose import importances_of_rows
 from misnomer.classifiers.probabilities import align_columns
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
@@ -20,6 +21,7 @@ from misnomer.learners.learner import Learner
 from misnomer.learners.logistic import Logistic
 from misnomer.learners.trees import Trees
 from misnomer.smoothing import Smoothing
+from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]
@@ -61,6 +63,9 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         The share of each true class among the labeled rows.
     noise_matrix_ : (K, K) array
         P(given | true) of the training rows: rows given, columns true, columns sum to one.
+    feature_importances_ : (d,) array
+        How much each column tells about the class by itself: mutual information, as in
+        `NoisyLabelNB`, of the training rows and the classes that they probably are.
     model_ : Model
         All of it.
     n_iter_, lower_bound_, converged_, history_
@@ -131,6 +136,19 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         said = (sample_weight, trusted, checked, noise_groups, pred_probs, design_weight)
         self._learn(X, y, *said)
         return self
+
+    @property
+    def feature_importances_(self) -> Array:
+        """How much each column tells about the class by itself."""
+        check_is_fitted(self)
+        told: Array | None = getattr(self, "_told", None)
+        if told is None:
+            raise AttributeError("feature_importances_ is known after a fit in memory")
+        return told
+
+    def _remember(self, task: Task, fit: Fit) -> None:
+        posterior = fit.details.posterior
+        self._told = None if posterior is None else importances_of_rows(task, posterior)
 
     def _solver(self, groups: int = 0) -> Any:
         """Build the head of the learners."""

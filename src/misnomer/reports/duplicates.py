@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.reports.wording import row_name, shown
+from misnomer.reports.wording import row_name, row_title, shown
 from misnomer.rows.neighbors import duplicates as equal_rows
 
 if TYPE_CHECKING:
@@ -131,4 +131,4 @@ def neighbors(audit: Any, equal: NDArray[np.int64] | None = None) -> Neighbors |
 
 
 def _named(audit: Any, row: int) -> tuple[str, str]:
-    return row_name(audit, row), shown(audit.given_label(row), 40)
+    return row_title(audit, row), shown(audit.given_label(row), 40)
