@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 
 LEAST = 1e-300
 LEAST_CURVATURE = 0.1  # of an entry that hardly matters: it is not moved without end
-FLAT_SLOPE = 1e-2  # of all entries, in usual steps, where a search ends
+FLAT_SLOPE = 1e-4  # of all entries, in usual steps, where a search ends
 FARTHEST_LOG = 6.0  # a trial step of log B goes no farther from its mean
 
 
