@@ -73,7 +73,7 @@ def parts(path: Path, solver: str, passes: int):
     from misnomer import NoisyLabelNB
     from misnomer.classifiers.streaming import compact
     from misnomer.classifiers.terms import understand
-    from misnomer.engines.stream import Stream
+    from misnomer.engines.local import Stream
     from misnomer.rows.scan import scan
 
     channel = "identity" if solver == "counts" else "auto"
@@ -86,7 +86,7 @@ def parts(path: Path, solver: str, passes: int):
 def stream(folder: Path) -> dict[str, object]:
     """Passes of EM over spilled batches, against one batch in memory."""
     from misnomer.classifiers.streaming import fit_rows
-    from misnomer.engines.stream import joined
+    from misnomer.engines.local import joined
 
     n, passes = 1_000_000, 5
     path = made(folder / "stream.parquet", n, categories=20, reals=5)

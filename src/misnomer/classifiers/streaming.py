@@ -14,7 +14,7 @@ from misnomer.classifiers.choose import solve, warn_of_search
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream
 from misnomer.rows.scan import Scan, scan
 from misnomer.table import Batch, Fold, numbered
 

@@ -38,7 +38,7 @@ from misnomer.classifiers.streaming import compact, fit_rows
 from misnomer.classifiers.terms import Terms, understand
 from misnomer.engines import local
 from misnomer.engines.journal import Journal
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream
 from misnomer.rows.columns.labels import with_clean_labels
 from misnomer.rows.files.formats import unified
 from misnomer.rows.frames import arrow_columns
