@@ -36,7 +36,6 @@ from misnomer.solvers.exact.counts import (
 
 Array = NDArray[np.float64]
 
-
 MIN_LOG_SHARE = -138.0  # log of 1e-60: the cut tails (1e-140) then cannot be seen in any digit
 
 
