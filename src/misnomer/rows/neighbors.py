@@ -51,12 +51,6 @@ class Duplicates:
     conflicting: NDArray[np.bool_]
 
     @property
-    def conflicts(self) -> NDArray[np.intp]:
-        """The rows that equal another one with a different label."""
-        in_conflict = np.append(self.conflicting, False)[self.group]
-        return np.flatnonzero(in_conflict)
-
-    @property
     def repeated(self) -> int:
         """How many rows would be gone if each were kept once."""
         return int((self.group >= 0).sum()) - len(self.conflicting)

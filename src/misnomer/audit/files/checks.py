@@ -35,7 +35,7 @@ _OWN = (
 
 def read_checked(path: Path) -> dict[str, list[Any]]:
     """Read checked rows from a file of any kind."""
-    from misnomer.rows.files.tables import read_table
+    from misnomer.rows.scan import read_table
 
     return dict(read_table(path).to_pydict())
 

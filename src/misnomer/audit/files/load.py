@@ -21,7 +21,7 @@ from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Block, Words
 from misnomer.rows import read_like
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from misnomer.store import checks
 from misnomer.store.container import DamagedError, read_bytes, unpack
 from misnomer.store.folders import check_whole, reading
