@@ -320,8 +320,6 @@ def align_classes(model: Model) -> Model:
     Examples
     --------
     >>> from misnomer.channel import fixed
-    >>> from misnomer.model import Model
-    from misnomer.table import Schema
     >>> model = Model(
     ...     np.array([0.4, 0.6]), fixed([[0.1, 0.8], [0.9, 0.2]]), np.zeros((2, 0)), Schema(())
     ... )
