@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from misnomer.audit.files.save import save_run
+from misnomer.audit.files.folder import save_run
 from misnomer.audit.pipeline import run
 from misnomer.audit.request import request_of
 from misnomer.classifiers.noisy import NoisyLabelClassifier
