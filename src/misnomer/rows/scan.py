@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +20,31 @@ from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
+from misnomer.rows.files.arrow import arrow_parts, arrow_schema, footer, parquet_parts
 from misnomer.rows.files.dialect import Dialect, known_of
-from misnomer.rows.files.formats import Mapped, Reading, kind_of, text
-from misnomer.rows.files.paths import files_of, size_of
-from misnomer.rows.parts import ROWS, Part, decoded_table, with_lines
+from misnomer.rows.files.excel import read_workbook
+from misnomer.rows.files.json import line_parts, read_array
+from misnomer.rows.files.parsed import text_parts
+from misnomer.rows.files.paths import files_of, is_address, open_text, size_of
+from misnomer.rows.parts import (
+    FAULTS,
+    ROWS,
+    Found,
+    Mapped,
+    Part,
+    Reading,
+    TablePart,
+    complaint,
+    conform,
+    decoded_table,
+    lines_of,
+    unified,
+    with_lines,
+)
 
 Item = TypeVar("Item")
+_BOOKS = (".xlsx", ".xlsm")
+_BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +108,7 @@ def scan(
     dialect = dialect or known_of(path)
     told = bad if skip_bad else None
     reading = Reading(list(kinds), base, rows, told, mapped, dialect, keep)
-    schema, parts = reading.parts(several[0])
+    schema, parts = _FORMS[several[0]](reading)
     return Scan(schema, parts, sum(map(size_of, kinds)), tuple(bad))
 
 
@@ -103,6 +123,69 @@ def _kinds(files: Sequence[str], bad: list[str] | None) -> dict[str, str]:
                 raise
             bad.append(str(error))
     return kinds
+
+
+def kind_of(path: str) -> str:
+    """Tell what a file is by its first bytes, else by its name."""
+    try:
+        with open_text(path) as stream:
+            head = stream.read(64)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path!r}") from None
+    except PermissionError:
+        raise PermissionError(f"{path!r} may not be read: check its permissions") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(complaint(path, error)) from None
+    if not head:
+        raise ValueError(f"{path}: the file is empty")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    if suffix in _BINARY:
+        raise ValueError(f"{path}: this is no {suffix[1:]} file, or it is damaged")
+    if _is_workbook(head, suffix, path):
+        return "workbook"
+    if suffix in (".jsonl", ".ndjson", ".json") or head.lstrip().startswith(b"{"):
+        return "array" if head.lstrip().startswith(b"[") else "json"
+    return "text"
+
+
+def _is_workbook(head: bytes, suffix: str, name: str) -> bool:
+    """Tell a workbook by its bytes and its name; refuse what only looks like one."""
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ValueError(f"{name}: this is an old workbook (.xls): save it as .xlsx or CSV first")
+    packed = head.startswith(b"PK\x03\x04")
+    if packed and suffix not in _BOOKS:
+        raise ValueError(f"{name}: this is a zip file: unpack it first (a workbook ends in .xlsx)")
+    if suffix in _BOOKS and not packed:
+        raise ValueError(f"{name}: this is no workbook, or a damaged one")
+    return packed
+
+
+def _whole(reading: Reading, read: Callable[[str], pa.Table]) -> Found:
+    """Read files that cannot be read by parts, such as workbooks, at once."""
+    found = reading.each(read)
+    schema = unified([(file, table.schema) for file, table in found])
+    return schema, tuple(
+        TablePart(_conformed(table, schema), file, reading.rows, lines_of(table))
+        for file, table in found
+    )
+
+
+def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches([conform(table, schema, schema.names)])
+
+
+_FORMS: dict[str, Callable[[Reading], Found]] = {
+    "parquet": parquet_parts,
+    "arrow": arrow_parts,
+    "json": line_parts,
+    "text": text_parts,
+    "workbook": lambda files: _whole(files, partial(read_workbook, dialect=files.dialect)),
+    "array": lambda files: _whole(files, read_array),
+}
 
 
 def prefetch(items: Iterable[Item]) -> Iterator[Item]:
@@ -158,7 +241,7 @@ def _of_bytes(data: bytes, name: str, dialect: Dialect) -> Scan:
     if not data:
         raise ValueError(f"{name}: the file is empty")
     reading = Reading([name], dialect=dialect, keep=True)
-    return Scan(*text(reading, lambda _: partial(io.BytesIO, data)))
+    return Scan(*text_parts(reading, lambda _: partial(io.BytesIO, data)))
 
 
 def _at_once(found: Scan) -> pa.Table:
@@ -177,3 +260,19 @@ def _check_filled(table: pa.Table, where: str) -> None:
     if not table.num_rows:
         few = ", ".join(map(repr, names[:4])) + (", ..." if len(names) > 4 else "")
         raise ValueError(f"{where}: the file has a header ({few}) but no rows")
+
+
+def dictionary_types(path: str) -> dict[str, pa.DataType]:
+    """Tell which columns of a Parquet or Arrow file here are dictionaries; none of any other.
+
+    Those whose words have an order are not among them: the order is not known once they are read.
+    """
+    try:
+        file = files_of(path)[0][0]
+        kind = "" if is_address(file) else kind_of(file)
+        schema = footer(file)[0] if kind == "parquet" else pa.schema([])
+        schema = arrow_schema(file) if kind == "arrow" else schema
+    except (*FAULTS, ValueError):
+        return {}
+    fields = [one for one in schema if pa.types.is_dictionary(one.type) and not one.type.ordered]
+    return {one.name: pa.dictionary(pa.int32(), one.type.value_type) for one in fields}

@@ -39,9 +39,8 @@ from misnomer.engines import local
 from misnomer.engines.journal import Journal
 from misnomer.engines.local import Stream
 from misnomer.rows.columns.labels import with_clean_labels
-from misnomer.rows.files.formats import unified
 from misnomer.rows.frames import arrow_columns
-from misnomer.rows.parts import TablePart, conform
+from misnomer.rows.parts import TablePart, conform, unified
 from misnomer.rows.scan import Scan, scan
 from misnomer.solvers.conditional.fit import Slope
 from misnomer.stats import Stats, Sums
