@@ -16,7 +16,7 @@ from misnomer.audit import audit, many_labels
 from misnomer.audit.wide import WideAudit
 from misnomer.classifiers import inputs
 from misnomer.cli import app
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from misnomer.store.models import load_predictor, wide_bytes, wide_from
 from tests.audit.batches.rows import audit_stream
 

@@ -18,7 +18,7 @@ from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.session import FILE, Review
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 
 
 @pytest.fixture

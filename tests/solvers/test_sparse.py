@@ -19,8 +19,16 @@ from misnomer.solvers.sparse.naive_bayes import (
     judge,
     pairs_of,
 )
-from misnomer.solvers.sparse.rows import automatic_m, background, sums_by_class, tokens, weights_of
-from misnomer.solvers.sparse.scores import Own, candidates, evidence
+from misnomer.solvers.sparse.rows import (
+    Own,
+    automatic_m,
+    background,
+    candidates,
+    evidence,
+    sums_by_class,
+    tokens,
+    weights_of,
+)
 
 K, V = 6, 40
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from misnomer.audit.run import audit
 
 if TYPE_CHECKING:
-    from misnomer.audit.files.load import load_audit
-    from misnomer.audit.files.save import save_audit
+    from misnomer.audit.files.folder import load_audit, save_audit
     from misnomer.audit.result import Audit, Fitted
     from misnomer.evidence import Explanation
 
@@ -23,8 +22,8 @@ _HOMES = {
     "Audit": "audit.result",
     "Explanation": "evidence",
     "Fitted": "audit.result",
-    "load_audit": "audit.files.load",
-    "save_audit": "audit.files.save",
+    "load_audit": "audit.files.folder",
+    "save_audit": "audit.files.folder",
 }
 
 

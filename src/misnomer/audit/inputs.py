@@ -110,7 +110,7 @@ def _gathered(
 def tabled(data: Any) -> tuple[Any, str | None]:
     """Read a file, or take whatever holds rows for a table; and the kind of frame to hand out."""
     if isinstance(data, str | Path):
-        from misnomer.rows.files.tables import read_table
+        from misnomer.rows.scan import read_table
 
         return read_table(data), default_backend()
     table = as_table(data)

@@ -24,7 +24,7 @@ from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.terms import Terms
 from misnomer.classifiers.wide import wide_model
-from misnomer.engines.stream import joined
+from misnomer.engines.local import joined
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.blocks import Block
 from misnomer.rows import read

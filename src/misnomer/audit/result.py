@@ -340,7 +340,7 @@ class Audit:
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
         """Write the report, the rows, the issues, the numbers and the model into a folder."""
-        from misnomer.audit.files.save import save_audit
+        from misnomer.audit.files.folder import save_audit
 
         return save_audit(self, folder, force=force)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from misnomer.audit.files.save import issue_table, row_table
+from misnomer.audit.files.folder import issue_table, row_table
 from misnomer.audit.frames import Shape
 from misnomer.audit.result import Fitted
 from misnomer.classifiers.wide import WideModel

@@ -1,4 +1,4 @@
-"""What the rows of a scan are to be read as: columns and labels, found in one look at all rows."""
+"""What the rows of a scan are to be read as, found in one look at all, and the model of them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from misnomer import kernels
 from misnomer.classifiers import inputs
 from misnomer.classifiers.annotators import groups
 from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.choose import solve, warn_of_search
+from misnomer.engines import local
 from misnomer.rows.columns import discover
 from misnomer.rows.columns.encode import codes
 from misnomer.rows.columns.notation import plain
 from misnomer.rows.parts import Part
 from misnomer.rows.read import _kinds, read_like
 from misnomer.rows.scan import Scan
-from misnomer.table import Batch, CheckedRows, Column, Schema
+from misnomer.table import Batch, CheckedRows, Column, Fold, Schema, numbered
 
 _YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0", "0.0")
 
@@ -171,3 +174,31 @@ def _named(
 
 def _few(names: list[str]) -> str:
     return ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
+
+
+def fit_rows(
+    classifier: NoisyLabelEstimator,
+    terms: Terms,
+    batches: Sequence[Batch],
+    fold: Fold[Any] = local.fold,
+) -> NoisyLabelEstimator:
+    """Find the model of compact rows, wherever they are; the solver is the same."""
+    task = classifier._posed(terms.schema, batches, fold, terms.naming)
+    if terms.checked is not None:
+        task = replace(task, checked=terms.checked.sampled)
+    with kernels.using(threads=classifier._threads()):
+        solver = classifier._solver(len(terms.groups))
+        classifier._keep(solve(solver, task), terms.naming)
+    names = [column.name for column in terms.schema.columns]
+    classifier.n_features_in_ = len(names)
+    classifier.feature_names_in_ = np.array(names, dtype=object)
+    if not classifier.converged_:
+        warn_of_search(classifier.solver, classifier.n_iter_)
+    return classifier
+
+
+def compact(found: Scan, terms: Terms) -> Iterator[Batch]:
+    """Put all rows into compact form, while the next ones are read."""
+    read = found.batches(terms.columns, [] if terms.skip_bad else None)
+    for batch in numbered(map(terms.batch, read)):
+        yield terms.with_checked(batch)

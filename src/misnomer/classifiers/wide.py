@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 from misnomer.kernels.reference import softmax
 from misnomer.rows import read_like
 from misnomer.solvers.sparse.naive_bayes import SparseFit
-from misnomer.solvers.sparse.rows import Background, Places, Sums, tokens, weights_of
-from misnomer.solvers.sparse.scores import Own, candidates
+from misnomer.solvers.sparse.rows import (
+    Background,
+    Own,
+    Places,
+    Sums,
+    candidates,
+    tokens,
+    weights_of,
+)
 from misnomer.table import Schema
 
 Array = NDArray[np.float64]

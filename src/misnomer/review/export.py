@@ -25,7 +25,7 @@ from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.source import Part, Rows, rows_of
 from misnomer.review.session import FILE, Review
-from misnomer.rows.files.formats import dictionary_types
+from misnomer.rows.scan import dictionary_types
 from misnomer.store.writing import replacing, with_column, write_tables, write_text
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from misnomer.audit.batches import collector
 from misnomer.audit.crowds.batched_rows import check_room
 from misnomer.audit.crowds.gather import by_lines, digests, line_answers, same_columns
 from misnomer.engines import local
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream
 from misnomer.head import crowd as head_crowd
 from misnomer.head.crowd import LearnedColumns, columns_of
 from misnomer.review.rows.origin import load_for_review

@@ -20,7 +20,7 @@ from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.rows.source import fingerprint
 from misnomer.review.session import FILE
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from tests.review.answers import RATES, write_scans
 from tests.review.conftest import PIXEL, serving
 

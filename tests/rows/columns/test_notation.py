@@ -11,10 +11,10 @@ from misnomer import NoisyLabelNB
 from misnomer.rows import read, read_like
 from misnomer.rows.columns.notation import find_notation, plain, read_notation
 from misnomer.rows.files.cells import cast_cells, without_words
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan, scan_table
+from misnomer.rows.scan import read_table, scan
 from misnomer.store import load_model, save_model
 from misnomer.table import Batch
+from tests.audit.batches.rows import in_memory
 
 MARCH = 19_783.0  # the first of March 2024, in days since 1970
 
@@ -131,7 +131,7 @@ def test_every_reader_agrees(tmp_path):
     schema, blocks = read(read_table(tmp_path / "t.csv").select(["price", "when"]))
     from misnomer.classifiers.terms import understand
 
-    for found in (scan(tmp_path / "t.csv"), scan_table(pa.Table.from_pandas(frame), rows=17)):
+    for found in (scan(tmp_path / "t.csv"), in_memory(pa.Table.from_pandas(frame), 17)):
         terms = understand(found, "y", NoisyLabelNB())
         assert terms.schema == schema
         got = np.concatenate(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from misnomer.audit.result import doubt, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import Terms
-from misnomer.engines.stream import joined
+from misnomer.engines.local import joined
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
 from misnomer.solvers.task import Details

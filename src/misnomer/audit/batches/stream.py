@@ -34,15 +34,13 @@ from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
 from misnomer.audit.result import Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
-from misnomer.classifiers.streaming import compact, fit_rows
-from misnomer.classifiers.terms import Terms, understand
+from misnomer.classifiers.terms import Terms, compact, fit_rows, understand
 from misnomer.engines import local
 from misnomer.engines.journal import Journal
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream
 from misnomer.rows.columns.labels import with_clean_labels
-from misnomer.rows.files.formats import unified
 from misnomer.rows.frames import arrow_columns
-from misnomer.rows.parts import TablePart, conform
+from misnomer.rows.parts import TablePart, conform, unified
 from misnomer.rows.scan import Scan, scan
 from misnomer.solvers.conditional.fit import Slope
 from misnomer.stats import Stats, Sums

@@ -14,7 +14,7 @@ from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import AllRows, Audit
 from misnomer.classifiers.terms import Terms
-from misnomer.engines.stream import joined
+from misnomer.engines.local import joined
 from misnomer.estimate import Estimate, normal_quantile
 
 

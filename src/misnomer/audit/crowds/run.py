@@ -50,7 +50,7 @@ from misnomer.audit.result import Audit
 from misnomer.classifiers.annotators.crowd import CrowdNB, fit_crowd
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines import local
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream
 from misnomer.rows import read_like
 from misnomer.table import Batch, CheckedRows
 

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from misnomer.audit.checked import drawn_columns
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import Table, joined, read_answers, read_sheet
-from misnomer.store.writing import write_csv
+from misnomer.store.writing import replacing, write_csv
 
 ROOM = "checks"
 _OWN = (
@@ -35,7 +35,7 @@ _OWN = (
 
 def read_checked(path: Path) -> dict[str, list[Any]]:
     """Read checked rows from a file of any kind."""
-    from misnomer.rows.files.tables import read_table
+    from misnomer.rows.scan import read_table
 
     return dict(read_table(path).to_pydict())
 
@@ -191,7 +191,5 @@ class CheckFolder:
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Write all of a file or nothing."""
-    part = path.with_suffix(".part")
-    pq.write_table(table, part, compression="zstd")
-    os.replace(part, path)
+    with replacing(path) as part:
+        pq.write_table(table, part, compression="zstd")

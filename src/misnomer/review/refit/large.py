@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from misnomer.audit.result import doubt, places
-from misnomer.engines.stream import joined
+from misnomer.engines.local import joined
 from misnomer.families.family import log
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model

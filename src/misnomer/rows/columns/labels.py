@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from misnomer.rows.columns.notation import MISSING, unchunked
-from misnomer.rows.files.formats import Mapped
-from misnomer.rows.parts import Part, PartView
+from misnomer.rows.parts import Mapped, Part, PartView
 from misnomer.rows.scan import Scan
 
 #: Words that are no class; "none" may well be one (of side effects, of symptoms).

@@ -21,15 +21,18 @@ from numpy.typing import NDArray
 
 from misnomer.kernels.reference import softmax
 from misnomer.solvers.sparse.rows import (
+    KEPT,
     Background,
+    Candidates,
+    Own,
     Places,
     Sums,
     Tokens,
     background,
+    candidates,
     sums_by_class,
     weights_of,
 )
-from misnomer.solvers.sparse.scores import KEPT, Candidates, Own, candidates
 
 Array = NDArray[np.float64]
 
