@@ -165,7 +165,7 @@ def test_cost_of_a_belief_makes_its_density_sum_to_one():
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_ends_where_no_entry_slopes(kind):
     """In steps of their own size entries as unlike as a temper and a rare confusion end alike."""
-    found, rng = problem(kind, n=300)
+    found, _ = problem(kind, n=300)
     typical = Typical(0.1, 20.0)
     start = found.write(np.eye(3) * 0.7 + 0.1)
     vector, value, converged = found.minimum(start, typical, max_iter=200, tol=1e-9)
