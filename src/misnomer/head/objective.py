@@ -63,7 +63,7 @@ class Beliefs:
     temper: float = 0.4
     temper_spread: float = 0.5
     together: float = 1.5
-    certain: float = 3.0
+    certain: float = 8.0
     share_count: float | Array = 0.1
     shift_spread: float = 2.0
     anchor_rows: float = 15.0
