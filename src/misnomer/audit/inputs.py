@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from misnomer.answers import Answers
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
 from misnomer.rows.columns.labels import clean_labels
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
@@ -40,6 +41,9 @@ class Inputs:
     design: NDArray[np.float64] | None = None
     # probabilities of the labels that somebody brings; without a table ``features`` is None
     pred_probs: Any = None
+    # who gave the labels, where that was said, and the arguments of `audit` that say it
+    answers: Answers | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 def gather(

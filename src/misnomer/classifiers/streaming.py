@@ -12,7 +12,7 @@ from misnomer import kernels
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.choose import solve, warn_of_search
 from misnomer.classifiers.noisy import NoisyLabelClassifier
-from misnomer.classifiers.terms import Terms, understand
+from misnomer.classifiers.terms import RowTerms, Terms, understand
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
 from misnomer.rows.scan import Scan, scan
@@ -88,7 +88,7 @@ def fit_stream(
     return fit_rows(classifier, terms, rows, fold)
 
 
-def compact(found: Scan, terms: Terms) -> Iterator[Batch]:
+def compact(found: Scan, terms: RowTerms) -> Iterator[Batch]:
     """Put all rows into compact form, while the next ones are read."""
     read = found.batches(terms.columns, [] if terms.skip_bad else None)
     for batch in numbered(map(terms.batch, read)):

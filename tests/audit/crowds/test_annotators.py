@@ -14,7 +14,7 @@ from misnomer import audit
 from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.crowds.numbers import bounded
-from misnomer.audit.crowds.results import plurality
+from misnomer.audit.crowds.sources import plurality
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
 from tests.audited import check_sums

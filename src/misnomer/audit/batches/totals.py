@@ -13,20 +13,20 @@ from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import AllRows, Audit
-from misnomer.classifiers.terms import Terms
+from misnomer.classifiers.terms import RowTerms
 from misnomer.engines.stream import joined
 from misnomer.estimate import Estimate, normal_quantile
 
 
 def put_together(
-    found: Collector, terms: Terms, id: str | None, said: list[str], seconds: float, read: Any
+    found: Collector, terms: RowTerms, notes: list[str], seconds: float, read: Any
 ) -> Audit:
     """Make the audit of what was collected from all rows; ``read`` reads and judges them again."""
     classifier = found.classifier
     batch, some, source = found.sampled()
     spread = _intervals(found)
     rate = spread.rate
-    notes = _notes(found, terms, batch, said)
+    close = leaks(classifier.model_.schema, batch, terms.label, len(classifier.labels_))
     fitted = learn._fitted(classifier, seconds, found.n, found.labeled, found.trusted)
     audit = Audit(
         error_rate=rate,
@@ -42,14 +42,20 @@ def put_together(
         posterior=some.posterior,
         **learn._shares(classifier, spread),
         fitted=fitted,
-        warnings=tuple(notes),
+        warnings=(*notes, *close, *sample_note(found)),
         classifier=classifier,
         batch=batch,
-        shape=shape_of(found, source, id),
+        shape=shape_of(found, source, terms.id),
         left_out=terms.left_out,
         all_rows=all_rows_of(found, read),
     )
     return with_trusted(audit)
+
+
+def notes_of(terms: RowTerms) -> list[str]:
+    """Say what is not learned from, and what could not be read."""
+    numbers = [f"column {name!r} only numbers the rows: it is ignored" for name in terms.numbering]
+    return [*numbers, *(f"left out: {one}" for one in terms.left_out)]
 
 
 def all_rows_of(found: Collector, read: Any) -> AllRows | None:
@@ -108,16 +114,6 @@ def _verdict(found: Collector, rate: Estimate) -> Any:
     tests["rows_of_the_smallest_class"] = float(classifier.model_.prior.min() * found.n)
     tests["certainty_of_the_columns"] = found.certainty / found.n
     return numbers.with_smallest_class(numbers._plain(tests), classifier.classes_)
-
-
-def _notes(found: Collector, terms: Terms, batch: Any, said: list[str]) -> list[str]:
-    classifier = found.classifier
-    notes = [f"column {name!r} only numbers the rows: it is ignored" for name in terms.numbering]
-    notes += [f"left out: {one}" for one in terms.left_out]
-    notes += learn._doubtful(classifier.labels_)
-    notes += said
-    notes += leaks(classifier.model_.schema, batch, terms.label, len(classifier.labels_))
-    return [*notes, *sample_note(found)]
 
 
 def sample_note(found: Collector) -> list[str]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.crowds.numbers import bounded
-from misnomer.audit.crowds.reading import Several
 from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.inputs import Inputs
 from misnomer.audit.result import Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.noisy import NoisyLabelClassifier
@@ -30,18 +30,18 @@ _TESTS = 99  # labels drawn anew to test whether groups differ
 _DRAWS, _ROWS = 20, 20_000  # refits, and rows that they look at
 
 
-def audit_groups(found: Several, families: Any, random_state: Any, started: float) -> Audit | None:
+def audit_groups(inputs: Inputs, families: Any, random_state: Any, started: float) -> Audit | None:
     """Audit by the default, then by groups; None where the default has nothing to compare."""
-    assert found.single is not None
-    answers = found.answers
+    answers = inputs.answers
+    assert answers is not None
     fresh = NoisyLabelClassifier(families=families, random_state=random_state)
-    audit = learn.learned(found.single, fresh, started, groups=named_groups(answers))
+    audit = learn.learned(inputs, fresh, started, groups=named_groups(answers))
     rates = group_rates_of(fresh)
     if rates is None:
         return None
     doubt = np.nan_to_num(audit.error_probability)[answers.row]
     wrong = np.bincount(answers.annotator, doubt, minlength=answers.n_annotators)
-    return with_groups(audit, answers, rates, np.stack([wrong, answers.given]), found.asked)
+    return with_groups(audit, answers, rates, np.stack([wrong, answers.given]), inputs.asked)
 
 
 def named_groups(answers: Answers) -> NDArray[Any]:
