@@ -18,11 +18,11 @@ from misnomer.verdict import Verdict
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from misnomer.audit.crowds.sources import GroupTable, Sources
+    from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
     from misnomer.checks.result import Checks
-    from misnomer.classifiers.annotators.table import AnnotatorTable
+    from misnomer.classifiers.annotators.table import AnnotatorTable, GroupTable
     from misnomer.classifiers.base import NoisyLabelEstimator
     from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch

@@ -28,7 +28,8 @@ from misnomer.review.rows.origin import load_for_review
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
 from misnomer.solvers.annotators import draws
-from misnomer.solvers.annotators.fit import SourcesTask, learn_sources
+from misnomer.solvers.annotators.draws import learn_sources
+from misnomer.solvers.annotators.fit import SourcesTask
 from misnomer.table import Batch
 from tests.audit.batches.rows import save_stream
 from tests.audit.crowds.rows import LONG, WHO, lines, wide

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.crowds.numbers import bounded
-from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.inputs import Inputs
 from misnomer.audit.result import Audit
+from misnomer.classifiers.annotators.table import GroupTable
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate, normal_quantile

@@ -15,13 +15,14 @@ from scipy.stats import beta
 
 from misnomer import channel as channels
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import GroupTable, Votes
+from misnomer.audit.crowds.sources import Votes
 from misnomer.audit.result import doubt
 from misnomer.channel import Channel
 from misnomer.classifiers.annotators.crowd import CrowdNB
 from misnomer.classifiers.annotators.table import (
     BEYOND,
     TOO_MANY,
+    GroupTable,
     alone,
     islands,
     share_of_wrong_answers,
@@ -31,14 +32,14 @@ from misnomer.classifiers.inputs import Naming
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
-from misnomer.solvers.annotators.channels import obeying, one_coin, shrunk
-from misnomer.solvers.annotators.passes import confusions, evidence
+from misnomer.solvers.annotators.channels import confusions, evidence
+from misnomer.solvers.annotators.fit import SourcesFit
 from misnomer.solvers.task import Details, Fit
 from misnomer.table import Schema
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 CONFIDENCE = 0.90
 _DRAWS, _PASSES, _ROWS = 20, 6, 20_000
@@ -119,12 +120,9 @@ def _opinion(
 ) -> tuple[CrowdOpinion, GroupTable | None]:
     """Find intervals and verdict, and rank the groups."""
     answers, labeled = crowd.answers_, int((votes.given >= 0).sum())
-    group = None
-    if grouped:
-        group = np.zeros(answers.n_rows, np.int64)
-        group[answers.row] = answers.annotator
+    group = answers.by_row(answers.annotator) if grouped else None
     matrix, prior = model.channel.matrix, model.prior
-    error, of_matrix, of_prior, of_groups = spread(crowd, votes.given, group)
+    error, of_matrix, of_prior, of_groups = spread(answers, crowd.fit_, votes.given, group)
     value = float(wrong.sum()) / labeled
     low, high = bounded(value, float(error), labeled)
     rate = Estimate(value, float(low), float(high), CONFIDENCE)
@@ -172,29 +170,27 @@ def bounded(rate: Any, error: Any, n: Any) -> tuple[Any, Any]:
     return np.minimum(low, rate), np.maximum(high, rate)
 
 
-def spread(crowd: CrowdNB, given: Ints, group: Ints | None) -> list[Array]:
+def spread(answers: Answers, fit: SourcesFit, given: Ints, group: Ints | None) -> list[Array]:
     """Find standard errors: of the error rate, of P(given | true), of the class shares, by group.
 
     Rows are weighed by exponential random numbers and refitted from where the fit ended, 20 times.
     The columns' evidence is held as it is; of many rows some are taken, and the errors scaled.
     """
-    answers, total = crowd.answers_, crowd.fit_.total
-    rng = np.random.default_rng(0)
-    n = answers.n_rows
+    rng, total, n = np.random.default_rng(0), fit.total, answers.n_rows
     if n > _ROWS:
         rows = np.sort(rng.choice(n, _ROWS, replace=False))
         answers, total, given = some_rows(answers, rows), total[rows], given[rows]
         group = None if group is None else group[rows]
-    scores = total - evidence(answers, crowd.channels_) - np.log(crowd.class_prior_)
+    scores = total - evidence(answers, fit.channels) - np.log(fit.prior)
     share = softmax(total)[0]
     size = 0 if group is None else answers.n_annotators
-    draws = [_drawn(crowd, answers, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
+    draws = [_drawn(answers, fit, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
     scale = np.sqrt(answers.n_rows / n)
     return [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*draws, strict=True)]
 
 
 def _drawn(
-    crowd: CrowdNB, answers: Answers, scores: Array, share: Array, given: Ints,
+    answers: Answers, fit: SourcesFit, scores: Array, share: Array, given: Ints,
     group: Ints | None, size: int, rng: np.random.Generator,
 ) -> tuple[float, Array, Array, Array]:  # fmt: skip
     """Refit with random weights: error rate, matrix, class shares, error rates of the groups."""
@@ -202,7 +198,8 @@ def _drawn(
     for _ in range(_PASSES):
         mass = weight @ share
         prior = mass / mass.sum()
-        channels = _channels(crowd, confusions(answers, share * weight[:, None]))
+        counts = confusions(answers, share * weight[:, None])
+        channels = fit.rule.channels(counts, fit.centers, fit.strength)
         share = softmax(evidence(answers, channels) + np.log(np.maximum(prior, 1e-10)) + scores)[0]
     known = given >= 0
     wrong = np.where(known, 1.0 - share[np.arange(len(share)), given], 0.0)
@@ -214,14 +211,6 @@ def _drawn(
         errors = np.bincount(group[known], (weight * wrong)[known], minlength=size)
         groups = errors / np.maximum(seen, 1e-12)
     return rate, joint / joint.sum(axis=0), prior, groups
-
-
-def _channels(crowd: CrowdNB, counts: Array) -> Array:
-    """Estimate the channels as the fit does, everybody's character held."""
-    fit = crowd.fit_
-    if crowd.annotator == "one":
-        return obeying(one_coin(counts, fit.strength), crowd.known_)
-    return shrunk(counts, fit.centers, fit.strength, crowd.known_)
 
 
 def some_rows(answers: Answers, rows: NDArray[np.intp]) -> Answers:

@@ -29,16 +29,16 @@ from misnomer.audit.checked import checked_rows, known_labels
 from misnomer.audit.crowds.gather import VOTE, Gathered, gathered, inputs_of, label_columns
 from misnomer.audit.crowds.groups import audit_groups
 from misnomer.audit.crowds.numbers import consensus, some_rows
-from misnomer.audit.crowds.sources import GroupTable, Sources, Votes, rare, votes_of
+from misnomer.audit.crowds.sources import Sources, Votes, rare, votes_of
 from misnomer.audit.inputs import Inputs
 from misnomer.audit.known import noted, parts_of, with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.request import Request, bytes_of
 from misnomer.audit.result import Audit
 from misnomer.classifiers.annotators.crowd import CrowdNB, fit_crowd
+from misnomer.classifiers.annotators.table import GroupTable
 from misnomer.classifiers.terms import RowTerms, understand_columns, yes_or_no
 from misnomer.engines import local
-from misnomer.rows import read_like
 from misnomer.rows.parts import Part
 from misnomer.rows.scan import Scan
 from misnomer.table import Batch, CheckedRows
@@ -93,11 +93,11 @@ def learned(inputs: Inputs, crowd: CrowdNB, started: float, checked: CheckedRows
     votes = votes_of(answers, inputs.trusted, checked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        crowd.fit(inputs.features, answers=answers, truth=votes.truth(answers.labels))
+        schema, rows = crowd._rows(inputs.features)
+        fit_crowd(crowd, answers, schema, rows, votes.truth)
     grouped, has_columns = "noise_groups" in inputs.asked, inputs.features is not None
     found = consensus(crowd, votes, grouped=grouped, has_columns=has_columns)
-    schema = found.classifier.model_.schema
-    blocks = read_like(inputs.features, schema) if schema.columns else ()
+    blocks = rows[0].blocks if rows else ()
     batch = Batch(blocks, votes.codes(answers.n_labels))
     notes = [*inputs.notes, *rare(answers), *(str(one.message) for one in caught)]
     notes += leaks(schema, batch, inputs.label, answers.n_labels)
@@ -183,9 +183,10 @@ def _fit(
                 f"there were {terms.rows:,} rows, and now there are {rows.rows:,}: was the file "
                 "changed?"
             )
+        crowd.feature_names_in_ = np.array([c.name for c in terms.schema.columns], dtype=object)
+        crowd.n_features_in_ = len(terms.schema.columns)
     passes: Any = local if cluster is None or not terms.columns else cluster
-    truth = votes.truth(said.answers.labels)
-    fit_crowd(crowd, said.answers, terms.schema, rows, passes, truth)
+    fit_crowd(crowd, said.answers, terms.schema, rows, votes.truth, passes)
 
 
 # Bytes at most, measured: for a row and a class while the search runs (a dozen numbers), for an

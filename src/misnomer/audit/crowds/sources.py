@@ -3,71 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from misnomer.answers import Answers
-from misnomer.classifiers.annotators.table import AnnotatorTable
+from misnomer.classifiers.annotators.table import AnnotatorTable, GroupTable
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.evidence import Evidence
-from misnomer.solvers.annotators.groups import GroupTest
 from misnomer.table import CheckedRows
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _MANY_ANSWERS = 100  # among so many, a label that was said once is rather a slip than a class
-
-
-@dataclass(frozen=True, eq=False)
-class GroupTable:
-    """One entry per group of rows, the one with the highest error rate first.
-
-    The groups' ``rows * error_rate`` add up to the audit's error count.
-
-    Attributes
-    ----------
-    name : (G,) array
-        Which group.
-    rows : (G,) array of int
-        Its labeled rows.
-    error_rate, low, high : (G,) arrays
-        The share of wrong labels among them, with its interval (90 %).
-    test : GroupTest
-        Whether the groups differ at all in how their labels go wrong.
-    """
-
-    name: NDArray[Any]
-    rows: NDArray[np.int64]
-    error_rate: Array
-    low: Array
-    high: Array
-    test: GroupTest
-
-    def __len__(self) -> int:
-        return len(self.name)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name: what any frame can be made of."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "test"}
-
-    def to_pandas(self) -> Any:
-        """Return a pandas frame."""
-        return pa.table(self.columns()).to_pandas()
-
-    def __str__(self) -> str:
-        """Show the ten worst, the number of the others, and the test."""
-        lines = [f"{'name':>12} {'rows':>7} {'error rate':>21}"]
-        for j in range(min(len(self), 10)):
-            interval = f"{self.error_rate[j]:.3f} ({self.low[j]:.3f}-{self.high[j]:.3f})"
-            lines.append(f"{str(self.name[j])[:12]:>12} {self.rows[j]:>7} {interval:>21}")
-        if len(self) > 10:
-            lines.append(f"... and {len(self) - 10} more")
-        return "\n".join([*lines, str(self.test)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +86,14 @@ class Votes:
     trusted: NDArray[np.bool_]
     checked: CheckedRows | None = None
 
-    def truth(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Name the classes that are known to be right, (n,), None elsewhere."""
-        out = np.full(len(self.given), None, object)
-        out[self.trusted] = labels[self.given[self.trusted]] if len(labels) else None
+    @property
+    def truth(self) -> NDArray[np.int32]:
+        """The classes that are known to be right, (n,), -1 elsewhere."""
+        out = np.where(self.trusted, self.given, -1).astype(np.int32)
         if self.checked is not None:
             row, true = self.checked.row, self.checked.true
             some = (true >= 0) & (row < len(out))
-            out[row[some]] = labels[true[some]]
+            out[row[some]] = true[some]
         return out
 
     def codes(self, L: int) -> NDArray[np.int32]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.frames import default_backend
-from misnomer.classifiers.annotators.table import AnnotatorTable
+from misnomer.classifiers.annotators.table import AnnotatorTable, GroupTable
 from misnomer.solvers.annotators.groups import GroupTest
 from misnomer.store import checks
 

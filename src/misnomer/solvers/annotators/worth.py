@@ -10,8 +10,8 @@ from scipy.stats import beta, norm
 
 from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
+from misnomer.solvers.annotators.channels import left_out
 from misnomer.solvers.annotators.fit import SourcesFit
-from misnomer.solvers.annotators.passes import left_out
 
 Array = NDArray[np.float64]
 _PRIOR = 2.0  # virtual answers in an accuracy's interval
