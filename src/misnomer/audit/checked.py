@@ -318,14 +318,12 @@ def _suspects(audit: Any) -> tuple[list[str], int]:
 
 
 def _right(audit: Any) -> Array:
-    """P(the given label is right), (n,): near zero it tells apart what near one rounds to 1."""
-    from misnomer.audit.result import places
+    """P(the given label is right), (n,)."""
+    from misnomer.audit.result import chance_of_right, places
 
     if not hasattr(audit, "posterior"):
         return 1.0 - np.array(audit.error_probability, np.float64)
-    home = places(audit.labels, audit.classes)[audit.given]
-    share: Array = audit.posterior[np.arange(len(home)), home]
-    return np.where(home >= 0, share, 0.0)
+    return chance_of_right(audit.posterior, places(audit.labels, audit.classes)[audit.given])
 
 
 __all__ = ["concluded", "draw_checks", "finished", "known_labels", "with_checks"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
     from misnomer.checks.result import Checks
-    from misnomer.classifiers.annotators.table import AnnotatorTable, GroupTable
+    from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
     from misnomer.classifiers.base import NoisyLabelEstimator
     from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch
@@ -201,8 +201,7 @@ class Audit:
         """Positions of the flagged rows, worst first."""
         flagged = np.flatnonzero(self.is_label_issue)
         home = places(self.labels, self.classes)[self.given[flagged]]
-        # By the probability of being right: near zero it tells apart what near one rounds to 1.
-        right = np.where(home >= 0, self.posterior[flagged, home], 0.0)
+        right = chance_of_right(self.posterior[flagged], home)
         return flagged[np.argsort(right, kind="stable")]
 
     @cached_property
@@ -394,3 +393,14 @@ def doubt(
     home = places(labels, classes)[given]
     wrong = np.arange(len(classes)) != home[:, None]
     return np.clip((posterior * wrong).sum(axis=1), 0.0, 1.0)
+
+
+def chance_of_right(share: Array, home: NDArray[Any]) -> Array:
+    """Return P(the given label is right): near zero it tells apart what near one rounds to 1.
+
+    Examples
+    --------
+    >>> chance_of_right(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0, -1])).tolist()
+    [0.25, 0.0]
+    """
+    return np.where(home >= 0, share[np.arange(len(home)), home], 0.0)

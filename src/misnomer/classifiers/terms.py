@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from misnomer.classifiers import inputs
-from misnomer.classifiers.annotators import groups
+from misnomer.classifiers import groups, inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.rows.columns import discover
 from misnomer.rows.columns.encode import codes
@@ -108,8 +107,8 @@ class Terms(RowTerms):
         return np.where(sure, L + 1 + place[given], given).astype(np.int32)
 
 
-def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
-    """Read a column of yes and no; empty is no.
+def yes_or_no(values: Any, name: str, *, numbered: bool = False) -> NDArray[np.bool_]:
+    """Read a column of yes and no; empty is no. ``numbered``: these are the rows from the first.
 
     Examples
     --------
@@ -120,10 +119,11 @@ def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
     place = pc.index_in(said, value_set=pa.array([*_YES, *_NO]), skip_nulls=True)
     odd = np.asarray(pc.and_(pc.is_null(place), pc.is_valid(said)))
     if odd.any():
-        value = said[int(odd.argmax())].as_py()
+        row = int(odd.argmax())
+        where = f"row {row} holds" if numbered else "holds"
         raise ValueError(
-            f"column {name!r} should say which rows are trusted, but holds {value!r}: write true "
-            "or false"
+            f"column {name!r} should say which rows are trusted, but {where} "
+            f"{values[row].as_py()!r}: write true or false"
         )
     return np.asarray(pc.less(pc.fill_null(place, len(_YES)), len(_YES)))
 

@@ -115,6 +115,19 @@ def test_a_line_per_answer_says_the_same(asked):
     assert set(found.data.column_names) == {"item", "x0", "x1"}
 
 
+def test_rows_named_by_categories_are_the_rows_of_their_lines():
+    lines = lines_of(crowd(n=60, columns=2)[0])
+    want = audit(lines, long=("item", "who", "said"))
+    names = ["nobody", *sorted({*lines["item"]})]  # another order, and one that no line names
+    found = audit(
+        lines.assign(item=pd.Categorical(lines["item"], categories=names)),
+        long=("item", "who", "said"),
+    )
+    assert found.data["item"].to_pylist() == want.data["item"].to_pylist()
+    np.testing.assert_array_equal(found.given, want.given)
+    np.testing.assert_allclose(found.posterior, want.posterior)
+
+
 def test_a_bad_site_is_found(grouped):
     check_both(grouped)
     frame, truth = sites()

@@ -17,7 +17,7 @@ from misnomer import audit
 from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.batches import collector
-from misnomer.audit.crowds.gather import _numbers, line_answers, rows_of
+from misnomer.audit.crowds.gather import line_answers, numbers_of, rows_of
 from misnomer.audit.crowds.lines import Lines, digests, same_columns
 from misnomer.audit.crowds.run import check_room
 from misnomer.engines import local
@@ -264,7 +264,7 @@ def test_columns_that_vary_within_rows_are_found(data):
     table = pa.table({"item": item, "who": list(range(n)), "said": ["x"] * n, **columns})
     parts = [TablePart(table.slice(0, n // 2)), TablePart(table.slice(n // 2), rows=2)]
     found = [line_answers(part, LONG) for part in parts]
-    found = Lines(_numbers(rows_of(found, LONG)), [one.lines for one in found])
+    found = Lines(numbers_of(rows_of(found, LONG)), [one.lines for one in found])
     want = [name for name, cells in columns.items() if lines_agree(cells.to_pylist(), item)]
     assert same_columns(parts, found, list(columns)) == want
 

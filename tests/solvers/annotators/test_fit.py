@@ -16,8 +16,14 @@ from misnomer.solvers.annotators.channels import (
 )
 from misnomer.solvers.annotators.draws import learn_sources
 from misnomer.solvers.annotators.fit import SourcesTask, first_shares, step
-from misnomer.solvers.annotators.groups import groups_differ
-from misnomer.solvers.annotators.worth import accuracies, ask_next, bits, colluding, gains
+from misnomer.solvers.annotators.worth import (
+    accuracies,
+    ask_next,
+    bits,
+    colluding,
+    gains,
+    groups_differ,
+)
 from misnomer.table import Batch
 
 

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.result import doubt, places
+from misnomer.audit.frames import answer_columns
+from misnomer.audit.numbers import ROWS
+from misnomer.audit.result import chance_of_right, doubt, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import RowTerms
 from misnomer.engines.stream import joined
@@ -29,7 +31,6 @@ Array = NDArray[np.float64]
 SAMPLE = 50_000  # rows that a report looks at, of wide tables fewer
 SAMPLE_CELLS = 1 << 20
 WORST = 10_000  # flagged rows that are listed
-BOOTSTRAP = 5_000  # rows of which the intervals are drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +64,11 @@ def judged_rows(
 
 def row_columns(classifier: NoisyLabelEstimator, found: JudgedRows, start: int) -> pa.Table:
     """List what is known about each row, with its place in the input."""
-    blank = found.given < 0
-    labels = pa.array([*classifier.labels_.tolist(), None])
-    place = pa.array(np.where(blank, len(classifier.labels_), found.given))
-    suggested = pa.array(found.posterior.argmax(axis=1))
-    return pa.table(
-        {
-            "row": pa.array(np.arange(start, start + len(blank))),
-            "given_label": labels.take(place),
-            "suggested_label": pa.array(classifier.classes_.tolist()).take(suggested),
-            "error_probability": pa.array(found.wrong, mask=blank),
-            "label_quality": pa.array(1.0 - found.wrong, mask=blank),
-            "is_label_issue": pa.array(found.flagged),
-        }
-    )
+    known = answer_columns(
+        classifier.labels_.tolist(), classifier.classes_.tolist(), found.given,
+        found.posterior.argmax(axis=1), found.wrong, found.flagged,
+    )  # fmt: skip
+    return pa.table({"row": pa.array(np.arange(start, start + len(found.given))), **known})
 
 
 def renamed(names: list[str]) -> list[str]:
@@ -119,7 +111,7 @@ class Collector:
         self.sample = _chosen(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
         if checked is not None:
             self.sample = np.union1d(self.sample, checked.row[checked.row < n])
-        self.drawn = _chosen(n, BOOTSTRAP, 0)
+        self.drawn = _chosen(n, ROWS, 0)
         self.kept: list[tuple[Batch, JudgedRows, pa.Table]] = []
         self.bootstrap: list[Batch] = []
         self.worst: list[pa.Table] = []
@@ -169,10 +161,9 @@ class Collector:
         flagged = np.flatnonzero(found.flagged)
         if not len(flagged):
             return
-        home = places(
-            tuple(self.classifier.labels_.tolist()), tuple(self.classifier.classes_.tolist())
-        )[found.given[flagged]]
-        right = np.where(home >= 0, found.posterior[flagged, home], 0.0)
+        labels, classes = self.classifier.labels_.tolist(), self.classifier.classes_.tolist()
+        home = places(tuple(labels), tuple(classes))[found.given[flagged]]
+        right = chance_of_right(found.posterior[flagged], home)
         bad = table.take(pa.array(flagged)).append_column("\0right", pa.array(right))
         self.worst.append(bad)
         self._trim()

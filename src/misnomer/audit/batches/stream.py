@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.answers import Answers
-from misnomer.audit import learn
+from misnomer.audit import learn, numbers
 from misnomer.audit.batches.collector import (
     Collector,
     Judging,
@@ -27,22 +27,23 @@ from misnomer.audit.batches.collector import (
     lightened,
     row_columns,
 )
-from misnomer.audit.batches.totals import notes_of, put_together
 from misnomer.audit.checked import checked_rows
 from misnomer.audit.crowds.groups import group_rates_of, with_groups
+from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import knowing, noted
+from misnomer.audit.leaks import leaks
 from misnomer.audit.learn import prepared
 from misnomer.audit.many_labels import audit_wide_stream, is_wide_default
 from misnomer.audit.request import Request
-from misnomer.audit.result import Audit
+from misnomer.audit.result import AllRows, Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
 from misnomer.classifiers.streaming import compact, fit_rows
 from misnomer.classifiers.terms import RowTerms, Terms, understand
 from misnomer.engines import local
 from misnomer.engines.journal import Journal
-from misnomer.engines.stream import Stream
+from misnomer.engines.stream import Stream, joined
 from misnomer.rows.columns.labels import with_clean_labels
 from misnomer.rows.files.formats import unified
 from misnomer.rows.frames import arrow_columns
@@ -188,10 +189,68 @@ def concluded(
 ) -> tuple[Audit, Collector]:  # fmt: skip
     """Judge all rows, and put the audit together; ``sizes`` are the rows of each part."""
     pa.default_memory_pool().release_unused()
-    totals = judging.collected(cluster, sizes, rows_to)
-    read = None if request.is_lazy else judging.read_again
-    audit = put_together(totals, judging.terms, notes, perf_counter() - started, read)
-    return audit if request.knowledge is None else noted(audit, request.knowledge), totals
+    found = judging.collected(cluster, sizes, rows_to)
+    classifier, terms, n, labeled = judging.classifier, judging.terms, found.n, found.labeled
+    batch, some, source = found.sampled()
+    drawn = joined(found.bootstrap)
+    ends = numbers.intervals(classifier, drawn, found.count / labeled, labeled, n)
+    smallest = float(classifier.model_.prior.min() * n)
+    tests = {
+        "rows_of_the_smallest_class": smallest, "certainty_of_the_columns": found.certainty / n,
+    }  # fmt: skip
+    close = leaks(classifier.model_.schema, batch, terms.label, len(classifier.labels_))
+    audit = learn.put_together(
+        classifier,
+        ends,
+        numbers.judged(classifier, drawn, ends.rate, labeled, tests),
+        found.count,
+        learn._fitted(classifier, perf_counter() - started, n, labeled, found.trusted),
+        label=terms.label,
+        given=some.given,
+        trusted=some.trusted,
+        posterior=some.posterior,
+        warnings=(*notes, *close, *sample_note(found)),
+        batch=batch,
+        shape=shape_of(found, source, terms.id),
+        left_out=terms.left_out,
+        all_rows=all_rows_of(found, None if request.is_lazy else judging.read_again),
+    )
+    return audit if request.knowledge is None else noted(audit, request.knowledge), found
+
+
+def notes_of(terms: RowTerms) -> list[str]:
+    """Say what is not learned from, and what could not be read."""
+    numbers = [f"column {name!r} only numbers the rows: it is ignored" for name in terms.numbering]
+    return [*numbers, *(f"left out: {one}" for one in terms.left_out)]
+
+
+def all_rows_of(found: Collector, read: Any) -> AllRows | None:
+    """Take down what is known of all rows; nothing where the audit lists all of them."""
+    if len(found.sample) == found.n:
+        return None
+    worst = found.ranked() if found.worst else pa.table({})
+    return AllRows(found.flagged, worst, read, found.sample)
+
+
+def shape_of(found: Collector, source: pa.Table, id: str | None) -> Shape:
+    """Hand rows out as frames; those of a sample are named by their places in the input."""
+    index = None
+    if len(found.sample) < found.n and default_backend() == "pandas":
+        import pandas as pd  # type: ignore[import-untyped]
+
+        index = pd.Index(found.sample)
+    return Shape(default_backend(), index, source, id)
+
+
+def sample_note(found: Collector) -> list[str]:
+    """Say that rows are shown of a sample only, where they are."""
+    if len(found.sample) == found.n:
+        return []
+    return [
+        f"{found.n:,} rows were judged, {found.flagged:,} labels flagged; what is shown row by "
+        f"row is a random sample of {len(found.sample):,} rows, and the list of issues holds the "
+        "worst of all"
+    ]
 
 
 def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:

@@ -25,7 +25,7 @@ from misnomer.audit.frames import Shape
 from misnomer.audit.inputs import Inputs, check_column
 from misnomer.audit.request import Request
 from misnomer.classifiers import labels
-from misnomer.classifiers.annotators.groups import check_several, check_stray
+from misnomer.classifiers.groups import check_several, check_stray
 from misnomer.rows.columns.labels import clean_parts
 from misnomer.rows.frames import arrow_columns
 from misnomer.rows.parts import Part, PartView, TablePart
@@ -168,7 +168,7 @@ def _by_lines(scan: Scan, request: Request, mapped: Any, apart: list[str]) -> Ga
     by_part = list(mapped(read, scan.parts))
     items = rows_of(by_part, names)
     answers = joined_answers(by_part, items, names)
-    lines = Lines(_numbers(items), [one.lines for one in by_part])
+    lines = Lines(numbers_of(items), [one.lines for one in by_part])
     others = [name for name in scan.names if name not in said]
     same = [row, *same_columns(scan.parts, lines, [n for n in others if n != row], mapped)]
     _check_about_rows(apart[len(request.ignore) :], same)
@@ -316,7 +316,10 @@ def one_dictionary(parts: Sequence[Any]) -> pa.DictionaryArray:
 
 
 def rows_of(by_part: Sequence[PartAnswers], names: Sequence[str]) -> pa.DictionaryArray:
-    """Number the rows that the lines of all parts are about, (N,), as they appear."""
+    """Number the rows that the lines of all parts are about, (N,), as they appear.
+
+    A column of categories has an order of its own, and may have some that no line names.
+    """
     named = [one.row for one in by_part if one.row is not None]
     if not named:
         raise ValueError("the table has no rows")
@@ -326,10 +329,16 @@ def rows_of(by_part: Sequence[PartAnswers], names: Sequence[str]) -> pa.Dictiona
         raise ValueError(
             f"line {at} names no row in column {names[0]!r}: fill it in or drop the line"
         )
-    return rows
+    codes = numbers_of(rows)
+    used, first = np.unique(codes, return_index=True)
+    used = used[np.argsort(first)]
+    place = np.zeros(len(rows.dictionary), np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(place[codes], rows.dictionary.take(pa.array(used)))
 
 
-def _numbers(rows: pa.DictionaryArray) -> NDArray[Any]:
+def numbers_of(rows: pa.DictionaryArray) -> NDArray[Any]:
+    """Take the number of the row that each line is about, (N,)."""
     return np.asarray(rows.indices.to_numpy(zero_copy_only=False))
 
 
@@ -350,7 +359,7 @@ def joined_answers(
     pairs = zip(by_part, starts[:-1], strict=True)
     row, n = _joined([one.line + np.int32(start) for one, start in pairs]), int(starts[-1])
     if rows is not None:
-        row, n = _numbers(rows), len(rows.dictionary)
+        row, n = numbers_of(rows), len(rows.dictionary)
         _check_who(who, label, names[1])
         _check_alike(rows.dictionary, row, (who, people.values), (label, book.values))
     there = label >= 0

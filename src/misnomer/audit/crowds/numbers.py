@@ -18,16 +18,17 @@ from misnomer.answers import Answers
 from misnomer.audit.crowds.sources import Votes
 from misnomer.audit.result import doubt
 from misnomer.channel import Channel
-from misnomer.classifiers.annotators.crowd import CrowdNB
-from misnomer.classifiers.annotators.table import (
+from misnomer.classifiers.annotator_table import (
     BEYOND,
     TOO_MANY,
     GroupTable,
     alone,
     islands,
+    ranked_groups,
     share_of_wrong_answers,
 )
 from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
+from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.inputs import Naming
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.reference import softmax
@@ -227,10 +228,7 @@ def groups_of(crowd: CrowdNB, wrong: Array, errors: Array) -> GroupTable:
     answers = crowd.answers_
     rate = np.bincount(answers.annotator, wrong[answers.row]) / answers.given
     low, high = bounded(rate, errors, answers.given)
-    order = np.argsort(-rate, kind="stable")
-    names, rows = answers.annotators[order], answers.given[order]
-    test = crowd.groups_differ()
-    return GroupTable(names, rows, rate[order], low[order], high[order], test)
+    return ranked_groups(answers.annotators, answers.given, rate, low, high, crowd.groups_differ())
 
 
 def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | None) -> Verdict:

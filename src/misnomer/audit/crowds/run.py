@@ -23,20 +23,26 @@ from sklearn.utils import check_random_state
 from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.batches.collector import Judging, RowsTo, StoredPosterior, lightened
-from misnomer.audit.batches.stream import concluded, kept_rows, resident, scanned, with_lazy_rows
-from misnomer.audit.batches.totals import notes_of
+from misnomer.audit.batches.stream import (
+    concluded,
+    kept_rows,
+    notes_of,
+    resident,
+    scanned,
+    with_lazy_rows,
+)
 from misnomer.audit.checked import checked_rows, known_labels
 from misnomer.audit.crowds.gather import VOTE, Gathered, gathered, inputs_of, label_columns
 from misnomer.audit.crowds.groups import audit_groups
 from misnomer.audit.crowds.numbers import consensus, some_rows
 from misnomer.audit.crowds.sources import Sources, Votes, rare, votes_of
 from misnomer.audit.inputs import Inputs
-from misnomer.audit.known import noted, parts_of, with_trusted
+from misnomer.audit.known import noted, parts_of
 from misnomer.audit.leaks import leaks
 from misnomer.audit.request import Request, bytes_of
 from misnomer.audit.result import Audit
-from misnomer.classifiers.annotators.crowd import CrowdNB, fit_crowd
-from misnomer.classifiers.annotators.table import GroupTable
+from misnomer.classifiers.annotator_table import GroupTable
+from misnomer.classifiers.crowd import CrowdNB, fit_crowd
 from misnomer.classifiers.terms import RowTerms, understand_columns, yes_or_no
 from misnomer.engines import local
 from misnomer.rows.parts import Part
@@ -105,7 +111,7 @@ def learned(inputs: Inputs, crowd: CrowdNB, started: float, checked: CheckedRows
         warnings.warn(note, stacklevel=5)
     seconds = perf_counter() - started
     audit = learn._audit(inputs, found.classifier, batch, votes.trusted, tuple(notes), seconds)
-    return with_sources(with_trusted(audit), answers, crowd, inputs.asked, found.groups)
+    return with_sources(audit, answers, crowd, inputs.asked, found.groups)
 
 
 def with_sources(

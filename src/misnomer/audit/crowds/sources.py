@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.answers import Answers
-from misnomer.classifiers.annotators.table import AnnotatorTable, GroupTable
+from misnomer.answers import Answers, Codes
+from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.evidence import Evidence
 from misnomer.table import CheckedRows
@@ -33,14 +33,18 @@ class Sources:
     annotators: AnnotatorTable | None = None
     groups: GroupTable | None = None
 
+    def about(self, row: int) -> tuple[Codes, Codes, Array]:
+        """Find who answered about a row, what, and ``log channel_a[y, z]`` of each, (m, K)."""
+        at = slice(*np.searchsorted(self.answers.row, [row, row + 1]))
+        who, said = self.answers.annotator[at], self.answers.label[at]
+        return who, said, np.log(np.maximum(self.channels[who, said], 1e-300))
+
     def weighed(self, evidence: Evidence, row: int) -> Evidence:
         """Put what was said about a row, each answer by itself, in the place of its label.
 
         Groups give one label a row: its weight is that of the group's own channel.
         """
-        at = slice(*np.searchsorted(self.answers.row, [row, row + 1]))
-        who, said = self.answers.annotator[at], self.answers.label[at]
-        terms = np.log(np.maximum(self.channels[who, said], 1e-300))
+        who, said, terms = self.about(row)
         if not self.columns_help:
             none = np.zeros((0, len(evidence.prior)))
             evidence = replace(evidence, names=(), values=(), terms=none)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from misnomer import channel as channels
 from misnomer.audit.crowds.numbers import joint_of
 from misnomer.channel import auto
-from misnomer.classifiers.annotators.table import table_of
+from misnomer.classifiers.annotator_table import table_of
 from misnomer.classifiers.choose import solve
 from misnomer.engines.local import fold
 from misnomer.head.crowd import columns_of

@@ -15,15 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.annotators.groups import learn_groups
-from misnomer.classifiers.annotators.table import notes, table_of
+from misnomer.classifiers.annotator_table import notes, table_of
+from misnomer.classifiers.groups import learn_groups
 from misnomer.engines import local
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.solve import held
 from misnomer.knowledge import Knowledge, channel_of
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
-from misnomer.solvers.annotators import groups as group_tests
 from misnomer.solvers.annotators import worth
 from misnomer.solvers.annotators.columns import Passes
 from misnomer.solvers.annotators.draws import learn_sources
@@ -233,14 +232,12 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return worth.colluding(self.answers_, self.fit_, level=level)
 
-    def groups_differ(self, *, draws: int = 99) -> group_tests.GroupTest:
+    def groups_differ(self, *, draws: int = 99) -> worth.GroupTest:
         """Test whether the groups (or annotators without overlap) differ in their errors at all."""
         check_is_fitted(self)
         if (self.answers_.asked > 1).any():
             raise ValueError("rows have several answers: compare the annotators in annotators_")
-        return group_tests.groups_differ(
-            self.answers_, self.fit_, draws=draws, seed=self.random_state
-        )
+        return worth.groups_differ(self.answers_, self.fit_, draws=draws, seed=self.random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 from misnomer.answers import Answers
 from misnomer.solvers.annotators.fit import SourcesFit
-from misnomer.solvers.annotators.groups import GroupTest
 from misnomer.solvers.annotators.worth import (
+    GroupTest,
     accuracies,
     accuracy_intervals,
     bits,
@@ -130,6 +130,15 @@ class GroupTable(RankedTable):
 
         head = f"{'name':>12} {'rows':>7} {'error rate':>21}"
         return "\n".join([*self._shown(head, line), str(self.test)])
+
+
+def ranked_groups(
+    names: NDArray[Any], rows: NDArray[np.int64], rate: Array, low: Array, high: Array,
+    test: GroupTest,
+) -> GroupTable:  # fmt: skip
+    """Rank groups by the share of wrong labels among their rows."""
+    order = np.argsort(-rate, kind="stable")
+    return GroupTable(names[order], rows[order], rate[order], low[order], high[order], test)
 
 
 def table_of(answers: Answers, fit: SourcesFit, confidence: float = 0.9) -> AnnotatorTable:
