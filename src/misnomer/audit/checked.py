@@ -24,6 +24,7 @@ from misnomer.checks.sheet import (
     sheet_columns,
 )
 from misnomer.estimate import Estimate
+from misnomer.evidence import chance_of_right
 from misnomer.table import CheckedRows
 from misnomer.verdict import USELESS, Checked, Sensitivity, Verdict, conclude
 
@@ -319,7 +320,7 @@ def _suspects(audit: Any) -> tuple[list[str], int]:
 
 def _right(audit: Any) -> Array:
     """P(the given label is right), (n,)."""
-    from misnomer.audit.result import chance_of_right, places
+    from misnomer.audit.result import places
 
     if not hasattr(audit, "posterior"):
         return 1.0 - np.array(audit.error_probability, np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
-from misnomer.evidence import Explanation, explained, without_itself
+from misnomer.evidence import Explanation, chance_of_right, explained, without_itself
 from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -393,14 +393,3 @@ def doubt(
     home = places(labels, classes)[given]
     wrong = np.arange(len(classes)) != home[:, None]
     return np.clip((posterior * wrong).sum(axis=1), 0.0, 1.0)
-
-
-def chance_of_right(share: Array, home: NDArray[Any]) -> Array:
-    """Return P(the given label is right): near zero it tells apart what near one rounds to 1.
-
-    Examples
-    --------
-    >>> chance_of_right(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0, -1])).tolist()
-    [0.25, 0.0]
-    """
-    return np.where(home >= 0, share[np.arange(len(home)), home], 0.0)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.audit.result import chance_of_right, places
+from misnomer.audit.result import places
+from misnomer.evidence import chance_of_right
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

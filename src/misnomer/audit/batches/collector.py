@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from misnomer.audit.frames import answer_columns
 from misnomer.audit.numbers import ROWS
-from misnomer.audit.result import chance_of_right, doubt, places
+from misnomer.audit.result import doubt, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import RowTerms
 from misnomer.engines.stream import joined
+from misnomer.evidence import chance_of_right
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
 from misnomer.solvers.task import Details

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.result import chance_of_right, doubt, places
+from misnomer.audit.result import doubt, places
 from misnomer.engines.stream import joined
+from misnomer.evidence import chance_of_right
 from misnomer.families.family import log
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
