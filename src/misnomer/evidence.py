@@ -237,3 +237,14 @@ def without_itself(evidence: Evidence, posterior: Array, absent: str = "") -> Ev
         values=(*evidence.values, None),
         terms=np.concatenate([evidence.terms, gap[None, :]]),
     )
+
+
+def chance_of_right(share: Array, home: NDArray[Any]) -> Array:
+    """Return P(the given label is right): near zero it tells apart what near one rounds to 1.
+
+    Examples
+    --------
+    >>> chance_of_right(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0, -1])).tolist()
+    [0.25, 0.0]
+    """
+    return np.where(home >= 0, share[np.arange(len(home)), home], 0.0)

@@ -24,6 +24,7 @@ from misnomer.checks.sheet import (
     sheet_columns,
 )
 from misnomer.estimate import Estimate
+from misnomer.evidence import chance_of_right
 from misnomer.table import CheckedRows
 from misnomer.verdict import USELESS, Checked, Sensitivity, Verdict, conclude
 
@@ -318,14 +319,12 @@ def _suspects(audit: Any) -> tuple[list[str], int]:
 
 
 def _right(audit: Any) -> Array:
-    """P(the given label is right), (n,): near zero it tells apart what near one rounds to 1."""
+    """P(the given label is right), (n,)."""
     from misnomer.audit.result import places
 
     if not hasattr(audit, "posterior"):
         return 1.0 - np.array(audit.error_probability, np.float64)
-    home = places(audit.labels, audit.classes)[audit.given]
-    share: Array = audit.posterior[np.arange(len(home)), home]
-    return np.where(home >= 0, share, 0.0)
+    return chance_of_right(audit.posterior, places(audit.labels, audit.classes)[audit.given])
 
 
 __all__ = ["concluded", "draw_checks", "finished", "known_labels", "with_checks"]

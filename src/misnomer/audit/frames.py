@@ -123,21 +123,28 @@ ROW_COLUMNS = [
 
 
 def row_columns(audit: Audit) -> pa.Table:
-    """List what is known about each row, in the input's order; no label, no error probability."""
-    blank = audit.given < 0
-    wrong = audit.error_probability
-    labels = pa.array([*audit.labels, None])
-    place = pa.array(np.where(blank, len(audit.labels), audit.given))
-    return pa.table(
-        {
-            "given_label": labels.take(place),
-            "suggested_label": pa.array(audit.classes).take(pa.array(audit.suggested)),
-            "error_probability": pa.array(wrong, mask=blank),
-            "label_quality": pa.array(1.0 - wrong, mask=blank),
-            "is_label_issue": pa.array(audit.is_label_issue),
-            **_unusual_columns(audit),
-        }
-    )
+    """List what is known about each row, in the input's order."""
+    known = answer_columns(
+        audit.labels, audit.classes, audit.given, audit.suggested, audit.error_probability,
+        audit.is_label_issue,
+    )  # fmt: skip
+    return pa.table({**known, **_unusual_columns(audit)})
+
+
+def answer_columns(
+    labels: Any, classes: Any, given: NDArray[Any], suggested: NDArray[Any], wrong: Array,
+    flagged: NDArray[np.bool_],
+) -> dict[str, pa.Array]:  # fmt: skip
+    """Name what is known about rows; no label, no error probability."""
+    blank = given < 0
+    place = pa.array(np.where(blank, len(labels), given))
+    return {
+        "given_label": pa.array([*labels, None]).take(place),
+        "suggested_label": pa.array(classes).take(pa.array(suggested)),
+        "error_probability": pa.array(wrong, mask=blank),
+        "label_quality": pa.array(1.0 - wrong, mask=blank),
+        "is_label_issue": pa.array(flagged),
+    }
 
 
 def _unusual_columns(audit: Any) -> dict[str, pa.Array]:

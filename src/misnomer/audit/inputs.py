@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
@@ -17,7 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from misnomer.answers import Answers
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
+from misnomer.classifiers.terms import yes_or_no
 from misnomer.rows.columns.labels import clean_labels
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
 from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
@@ -40,6 +42,9 @@ class Inputs:
     design: NDArray[np.float64] | None = None
     # probabilities of the labels that somebody brings; without a table ``features`` is None
     pred_probs: Any = None
+    # who gave the labels, where that was said, and the arguments of `audit` that say it
+    answers: Answers | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 def gather(
@@ -342,17 +347,4 @@ def _is_gap(value: Any) -> bool:
 
 def flags_of(source: pa.Table, name: str) -> NDArray[np.bool_]:
     """Read a column of yes and no; empty is no."""
-    words = {"true": True, "yes": True, "y": True, "t": True, "1": True, "1.0": True}
-    words |= {"false": False, "no": False, "n": False, "f": False, "0": False, "0.0": False}
-    mask = np.zeros(len(source), bool)
-    for row, value in enumerate(source.column(name).to_pylist()):
-        if _is_gap(value):
-            continue
-        known = words.get(str(value).strip().lower())
-        if known is None:
-            raise ValueError(
-                f"column {name!r} should say which rows are trusted, but row {row} holds "
-                f"{value!r}: write true or false"
-            )
-        mask[row] = known
-    return mask
+    return yes_or_no(source.column(name), name, numbered=True)

@@ -29,6 +29,7 @@ from misnomer.rows.columns.labels import NO_LABEL, no_label
 from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.frames import arrow_columns
 from misnomer.table import Batch
+from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
@@ -109,7 +110,7 @@ def learned(
     for note in notes:
         warnings.warn(note, stacklevel=4)
     seconds = perf_counter() - started
-    audit = with_trusted(_audit(inputs, classifier, batch, trusted, tuple(notes), seconds))
+    audit = _audit(inputs, classifier, batch, trusted, tuple(notes), seconds)
     if not sensitive:
         return audit
     from misnomer.audit.leaks import with_sensitivity
@@ -203,41 +204,47 @@ def _audit(
     wrong = np.where(trusted | (given < 0), 0.0, doubt(posterior, given, names, classes))
     posterior[trusted] = np.eye(len(classes))[home[given[trusted]]]
     count, labeled = float(wrong.sum()), int((given >= 0).sum())
-    spread = intervals(classifier, batch, count / labeled)
-    rate = spread.rate
-    return Audit(
-        error_rate=rate,
-        error_count=Estimate(count, *_held(count, rate, labeled), rate.confidence),
-        verdict=judged(classifier, batch, rate, labeled),
+    ends = intervals(classifier, batch, count / labeled, labeled, len(batch))
+    return put_together(
+        classifier,
+        ends,
+        judged(classifier, batch, ends.rate, labeled),
+        count,
+        _fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         label=inputs.label,
-        labels=names,
-        classes=classes,
         given=given,
         trusted=trusted,
         posterior=posterior,
-        **_shares(classifier, spread),
-        fitted=_fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         warnings=notes,
-        classifier=classifier,
         batch=batch,
         shape=inputs.shape,
     )
 
 
-def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
-    """Scale the interval of the rate to a number of rows, the count itself held by it."""
-    return min(count, rate.low * labeled), max(count, rate.high * labeled)
-
-
-def _shares(classifier: NoisyLabelEstimator, spread: Intervals) -> dict[str, Any]:
-    return {
-        "matrix": classifier.noise_matrix_,
-        "matrix_low": spread.matrix_low,
-        "matrix_high": spread.matrix_high,
-        "prior": classifier.class_prior_,
-        "prior_low": spread.prior_low,
-        "prior_high": spread.prior_high,
-    }
+def put_together(
+    classifier: NoisyLabelEstimator, ends: Intervals, verdict: Verdict, count: float,
+    fitted: Fitted, **rows: Any,
+) -> Audit:  # fmt: skip
+    """Make an audit of its numbers and of what is kept of its rows, wherever they were read."""
+    rate, labeled = ends.rate, fitted.labeled
+    low, high = min(count, rate.low * labeled), max(count, rate.high * labeled)
+    audit = Audit(
+        error_rate=rate,
+        error_count=Estimate(count, low, high, rate.confidence),
+        verdict=verdict,
+        labels=tuple(classifier.labels_.tolist()),
+        classes=tuple(classifier.classes_.tolist()),
+        matrix=classifier.noise_matrix_,
+        matrix_low=ends.matrix_low,
+        matrix_high=ends.matrix_high,
+        prior=classifier.class_prior_,
+        prior_low=ends.prior_low,
+        prior_high=ends.prior_high,
+        fitted=fitted,
+        classifier=classifier,
+        **rows,
+    )
+    return with_trusted(audit)
 
 
 def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Array:

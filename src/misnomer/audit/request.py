@@ -107,6 +107,11 @@ class Request:
         known = dict(self.families) if isinstance(self.families, Mapping) else {}
         return {**known, **dict.fromkeys(self.text, "text")} or self.families
 
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory an audit by batches may use."""
+        return bytes_of(DEFAULT_MEMORY if self.memory is None else self.memory)
+
     @cached_property
     def by_batches(self) -> bool:
         """Whether rows are read by batches or on a cluster: asked for, or by the data's size."""

@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
-from misnomer.evidence import Explanation, explained, without_itself
+from misnomer.evidence import Explanation, chance_of_right, explained, without_itself
 from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from misnomer.audit.crowds.sources import GroupTable, Sources
+    from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
     from misnomer.checks.result import Checks
-    from misnomer.classifiers.annotators.table import AnnotatorTable
+    from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
     from misnomer.classifiers.base import NoisyLabelEstimator
     from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch
@@ -201,8 +201,7 @@ class Audit:
         """Positions of the flagged rows, worst first."""
         flagged = np.flatnonzero(self.is_label_issue)
         home = places(self.labels, self.classes)[self.given[flagged]]
-        # By the probability of being right: near zero it tells apart what near one rounds to 1.
-        right = np.where(home >= 0, self.posterior[flagged, home], 0.0)
+        right = chance_of_right(self.posterior[flagged], home)
         return flagged[np.argsort(right, kind="stable")]
 
     @cached_property

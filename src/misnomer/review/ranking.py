@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.audit.result import places
+from misnomer.evidence import chance_of_right
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -69,17 +70,6 @@ def rank_rows(audit: Audit, version: int = 0) -> Ranking:
             "information": rows[np.argsort(-doubt[rows], kind="stable")],
         },
     )
-
-
-def chance_of_right(share: Array, home: NDArray[Any]) -> Array:
-    """Return P(the given label is right): near zero it tells apart what near one rounds to 1.
-
-    Examples
-    --------
-    >>> chance_of_right(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0, -1])).tolist()
-    [0.25, 0.0]
-    """
-    return np.where(home >= 0, share[np.arange(len(home)), home], 0.0)
 
 
 def entropy(posterior: Array) -> Array:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.frames import default_backend
-from misnomer.classifiers.annotators.table import AnnotatorTable
-from misnomer.solvers.annotators.groups import GroupTest
+from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
+from misnomer.solvers.annotators.worth import GroupTest
 from misnomer.store import checks
 
 _MOST = 1_000_000  # names that a description may hold

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from misnomer.audit.result import doubt, places
 from misnomer.engines.local import joined
+from misnomer.evidence import chance_of_right
 from misnomer.families.family import log
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
-from misnomer.review.ranking import Ranking, chance_of_right
+from misnomer.review.ranking import Ranking
 from misnomer.review.refit.fit import (
     REVIEWER_ERROR,
     believed,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from misnomer.audit.frames import Shape
 from misnomer.audit.result import places
-from misnomer.classifiers.annotators.groups import codes_of
+from misnomer.classifiers.groups import codes_of
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged

@@ -241,14 +241,12 @@ def words(explanation: Explanation, rows: Rows) -> list[list[Any]]:
 
 def answers_about(sources: Sources, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Find who answered about a row and what, as places in ``annotators`` and ``labels``."""
-    at = slice(*np.searchsorted(sources.answers.row, [row, row + 1]))
-    return sources.answers.annotator[at], sources.answers.label[at]
+    return sources.about(row)[:2]
 
 
 def answer_weights(sources: Sources, row: int, this: int, other: int) -> Array:
     """Weigh each answer: ``log channel_a[y, this] - log channel_a[y, other]``, in nats."""
-    who, label = answers_about(sources, row)
-    terms = np.log(np.maximum(sources.channels[who, label], 1e-300))
+    terms = sources.about(row)[2]
     return np.asarray(terms[:, this] - terms[:, other], np.float64)
 
 
