@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -212,9 +213,10 @@ def written_by_misnomer(names: Sequence[str]) -> list[str]:
     ... )
     (['given_label', 'decided_by'], [])
     """
-    found = [name for name in names if name.removesuffix(" (misnomer)") in _WRITTEN]
-    if found == ["predicted_class"] and "probability" in names:
-        found.append("probability")
+    plain = {name: re.sub(r"( \(misnomer\))+$", "", name) for name in names}
+    found = [name for name in names if plain[name] in _WRITTEN]
+    if "predicted_class" in found and "probability" in names:
+        found += [name for name in names if re.fullmatch(r"probability|P\(.*\)", plain[name])]
     return found if len(found) > 1 else []
 
 

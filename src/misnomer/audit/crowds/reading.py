@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -67,9 +68,17 @@ class Table:
 
 
 def several_of(request: Request) -> Several:
-    """Read whichever kind of labels was asked for: a table is a scan of one part."""
+    """Read whichever kind of labels was asked for; what the readers remark is kept."""
     if not request.is_crowd:
         return by_groups(request)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = _of_table(request)
+    return replace(found, notes=(*found.notes, *(str(one.message) for one in caught)))
+
+
+def _of_table(request: Request) -> Several:
+    """Read several labels a row: a table is a scan of one part."""
     table = Table.of(request.data)
     source, index = table.source, table.index
     words = [name for name in label_columns(request) if name in source.column_names]
@@ -191,7 +200,12 @@ def gathered(scan: Scan, request: Request, mapped: Any) -> Gathered:
         whole = partial(WholeLines, columns=tuple(scan.names))
         scan = Scan(scan.schema, _wrapped(whole, scan.parts), scan.bytes, scan.left_out)
     gather_by = _by_columns if request.long is None else _by_lines
-    return gather_by(scan, request, mapped, _columns(request.id, request.trusted))
+    found = gather_by(scan, request, mapped, _columns(request.id, request.trusted))
+    written = inputs.written_by_misnomer(scan.names)
+    said = (*found.apart, *(three_columns(request.long) if request.long is not None else ()))
+    written = [name for name in written if name not in said]
+    notes = (*found.notes, *inputs.written_note(written, None))
+    return replace(found, apart=[*found.apart, *written], notes=notes)
 
 
 def _by_columns(scan: Scan, request: Request, mapped: Any, named: list[str]) -> Gathered:
