@@ -52,7 +52,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = np.asarray(X, dtype=object) if plain.dtype.kind in "US" else plain
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan) if X.dtype.kind in "fiu" else X
-    if not hasattr(X, "shape") or isinstance(X, np.ndarray):
+    if not sparse.issparse(X) and (isinstance(X, np.ndarray) or not hasattr(X, "__array__")):
         check_rows(X)
     return validate_data(
         estimator,
