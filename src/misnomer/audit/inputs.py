@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -217,9 +218,10 @@ def written_by_misnomer(names: Sequence[str]) -> list[str]:
     ... )
     (['given_label', 'decided_by'], [])
     """
-    found = [name for name in names if name.removesuffix(" (misnomer)") in _WRITTEN]
-    if found == ["predicted_class"] and "probability" in names:
-        found.append("probability")
+    plain = {name: re.sub(r"( \(misnomer\))+$", "", name) for name in names}
+    found = [name for name in names if plain[name] in _WRITTEN]
+    if "predicted_class" in found and "probability" in names:
+        found += [name for name in names if re.fullmatch(r"probability|P\(.*\)", plain[name])]
     return found if len(found) > 1 else []
 
 
@@ -257,8 +259,9 @@ def is_numbering(name: str, source: pa.Table) -> bool:
 def _from_array(data: Any, y: Any, trusted: Any) -> Inputs:
     X = data if sparse.issparse(data) or isinstance(data, np.ndarray) else _array(data)
     if X.ndim != 2:
+        what = f"of shape {X.shape}" if X.ndim else f"a {type(data).__name__}"
         one = ": one column of numbers is X.reshape(-1, 1), or X.to_frame()" if X.ndim == 1 else ""
-        raise ValueError(f"X must be a table with rows and columns, not of shape {X.shape}{one}")
+        raise ValueError(f"X must be a table with rows and columns, not {what}{one}")
     if X.dtype.kind == "c":
         raise ValueError("X holds complex numbers: make columns of their real and imaginary parts")
     given = _aligned(y, X.shape[0])
@@ -312,6 +315,8 @@ def check_column(name: str, names: Sequence[str]) -> None:
             "a file, say what stands between its cells (--sep)"
         )
     lower = {other.lower(): other for other in names}
+    if f"column {name}" in names:  # of a file without a header
+        raise ValueError(f"there is no column {name!r}; did you mean {f'column {name}'!r}?")
     near = [lower[found] for found in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
     if near:
         raise ValueError(

@@ -123,20 +123,26 @@ def _check_labels(inputs: Inputs) -> None:
     gaps = labels.missing(inputs.y)
     seen = len(inputs.y) - int(gaps.sum())
     if not seen:
-        raise ValueError(f"column {inputs.label!r} holds no label at all: every cell is empty")
+        why = "; ".join(_taken(inputs)) or "every cell is empty"
+        raise ValueError(f"column {inputs.label!r} holds no label at all: {why}")
     kept = inputs.y[~gaps]
     found = len(np.unique(kept) if kept.dtype.kind in "biufU" else {*kept.tolist()})
     if found == 1:
         only = kept[:1].tolist()[0]
         raise ValueError(
             f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
-            "with, no label can be called wrong"
+            + "; ".join(["with, no label can be called wrong", *_taken(inputs)])
         )
     if found == seen > 2 or (found > _MANY_LABELS and found > _MOST_LABELS * seen):
         raise ValueError(
             f"column {inputs.label!r} has {found:,} different labels in {seen:,} rows: it is most "
             "likely an identifier or a measurement, not a class; name the column of the classes"
         )
+
+
+def _taken(inputs: Inputs) -> list[str]:
+    """List the notes about words that were taken for missing labels: they may be why."""
+    return [note for note in inputs.notes if "missing label" in note]
 
 
 def _doubtful(names: NDArray[Any]) -> list[str]:

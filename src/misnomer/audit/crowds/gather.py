@@ -6,6 +6,7 @@ small numbers, while the columns stay. A table in memory is one part.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -57,9 +58,17 @@ def _three_columns(long: Any) -> list[str]:
 
 
 def inputs_of(request: Request) -> Inputs:
-    """Take the answers out of a frame or a file in memory, a scan of one part."""
+    """Take the answers out of a frame or a file in memory; what the readers remark is kept."""
     if not request.is_crowd:
         return _grouped(request)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = _of_table(request)
+    return replace(found, notes=(*found.notes, *(str(one.message) for one in caught)))
+
+
+def _of_table(request: Request) -> Inputs:
+    """Read several labels a row: a table is a scan of one part."""
     data, backend = inputs.tabled(request.data)
     if not inputs._is_table(data):
         raise ValueError("annotators are named by columns: pass a frame or a file, not an array")
@@ -134,7 +143,11 @@ def gathered(scan: Scan, request: Request, mapped: Any) -> Gathered:
         scan = replace(scan, parts=_wrapped(whole, scan.parts))
     named = [one for one in (request.id, request.trusted) if isinstance(one, str)]
     gather_by = _by_columns if request.long is None else _by_lines
-    return gather_by(scan, request, mapped, [*request.ignore, *named])
+    found = gather_by(scan, request, mapped, [*request.ignore, *named])
+    said = (*found.apart, *(_three_columns(request.long) if request.long is not None else ()))
+    written = [name for name in inputs.written_by_misnomer(scan.names) if name not in said]
+    notes = (*found.notes, *inputs.written_note(written, None))
+    return replace(found, apart=[*found.apart, *written], notes=notes)
 
 
 def _by_columns(scan: Scan, request: Request, mapped: Any, apart: list[str]) -> Gathered:

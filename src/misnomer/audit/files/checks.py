@@ -186,7 +186,7 @@ class CheckFolder:
             [pa.array(rows), blank, *cells.columns],
             names=["row", "true_label", *cells.column_names],
         )
-        write_csv(table, path)
+        write_csv(table, path, marked=True)
         return len(rows)
 
 

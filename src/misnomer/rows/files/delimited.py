@@ -278,7 +278,9 @@ def text_part(opened: Open, name: str, dialect: Dialect, *, keep: bool = False) 
         raise ValueError(complaint(name, error)) from None
     except UnicodeDecodeError as error:
         encoding = dialect.encoding or error.encoding
-        raise ValueError(f"{name}: this is no {encoding} text: say which it is") from None
+        raise ValueError(
+            f"{name}: this is no {encoding} text: say which it is (--encoding)"
+        ) from None
 
 
 def _looked_at(opened: Open, name: str, dialect: Dialect) -> TextPart:
@@ -316,6 +318,6 @@ def say_old_windows(name: str) -> None:
     """Say that an encoding was guessed."""
     warnings.warn(
         f"{name}: this is not UTF-8 and was read as Windows-1252: check a word with an accent, "
-        "and say the encoding if it is another",
+        "and say the encoding if it is another (--encoding)",
         stacklevel=2,
     )
