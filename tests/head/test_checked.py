@@ -9,6 +9,7 @@ import pytest
 from misnomer import NoisyLabelClassifier, audit
 from misnomer.head.checked import FEWEST_DRAWN, checked_joint, label_worths, sureness
 from misnomer.head.objective import Typical
+from misnomer.learners.naive_bayes import USUAL
 from tests.head.test_objective import problem
 
 
@@ -59,6 +60,26 @@ def test_fewer_drawn_rows_than_can_decide_change_nothing_but_themselves():
         for one in (weight, None)
     ]
     assert np.array_equal(fits[0].predict_proba(X), fits[1].predict_proba(X))
+
+
+def test_rare_words_say_more_where_checked_rows_were_drawn():
+    """A rule calls every second text of one topic another by a common word; topics have rare ones.
+
+    With one virtual word in every cell, as many errors as that drown rare words.
+    """
+    rng = np.random.default_rng(0)
+    true, common = rng.integers(3, size=1500), rng.integers(2, size=1500)
+    rare = [[f"w{k}x{j}" for j in rng.integers(400, size=3)] for k in true]
+    usual = [[f"u{j}" for j in rng.integers(30, size=5)] for _ in true]
+    words = zip(rare, usual, common, strict=True)
+    frame = pd.DataFrame({"text": [" ".join([*few, *many, f"c{c}"]) for few, many, c in words]})
+    given = np.where((true == 0) & (common == 1), 1, true)
+    checked, weight = drawn(true)
+    said = replace(USUAL, extra=2 * USUAL.extra)  # who says how much rare words say is heard
+    fits = [NoisyLabelClassifier(smoothing=one) for one in ("auto", said)]
+    for one in fits:
+        one.fit(frame, given, checked=checked, design_weight=weight)
+    assert fits[0].score(frame, true) > fits[1].score(frame, true) + 0.02
 
 
 @pytest.mark.parametrize("weight", [[1.0, 2.0], [-1.0] * 40, [np.nan] * 40])

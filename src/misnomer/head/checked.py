@@ -4,8 +4,9 @@ Where errors follow the columns, labels agree with each other and with the learn
 labels are explained, the farther the answer is from the truth, and fifty checked rows among
 thousands of labels change nothing. So the labels are also explained with each of them counting for
 a tenth or a hundredth of a checked row; learners are then fitted through a channel that the checked
-rows tell, and which of the explanations is believed is decided by the checked rows, each foretold
-by a head that did not know it.
+rows tell, naive Bayes also with fewer virtual examples than scattered errors ask for (errors that
+follow the words drown rare ones), and which of the explanations is believed is decided by the
+checked rows, each foretold by a head that did not know it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.optimize import minimize_scalar
 from misnomer.head.objective import LEAST, Point, Problem, joint_counts
 from misnomer.kernels import softmax
 from misnomer.learners.learner import Scored
+from misnomer.learners.naive_bayes import USUAL
 from misnomer.learners.rows import Rows
 
 Array = NDArray[np.float64]
@@ -29,11 +31,19 @@ LABEL_MASSES = (1.0, 0.3)  # of all labels together, where the checked rows toge
 LABEL_ROWS = 3.0  # virtual checked rows that say: learners have the shares that labels give them
 SHIFT_SPREAD = 0.5  # about the shift that labels say, in units of the scores
 PLAIN_COUNT = 2.0  # virtual checked rows of each label that was right
+FEW_CELLS = 0.1  # virtual examples in every cell, where checked rows say whom to believe
 
 
 def is_drawn(rows: Rows) -> bool:
     """Tell whether enough checked rows were drawn by chance to decide anything."""
     return rows.design is not None and int((rows.design > 0).sum()) >= FEWEST_DRAWN
+
+
+def with_few_cells(rows: Rows) -> Rows:
+    """Let rare words and categories say more, unless somebody has said how much they say."""
+    if rows.smoothing != USUAL:
+        return rows
+    return replace(rows, smoothing=replace(USUAL, cells=FEW_CELLS))
 
 
 def label_worths(rows: Rows) -> list[float]:

@@ -21,6 +21,7 @@ from misnomer.head.checked import (
     is_drawn,
     label_worths,
     sureness,
+    with_few_cells,
     without_folds,
 )
 from misnomer.head.objective import (
@@ -181,7 +182,7 @@ class Search:
         """Explain the labels as worth less, too, and let the checked rows judge.
 
         Beside the learners of the best explanation, those fitted through the channel that the
-        checked rows tell are asked.
+        checked rows tell are asked, naive Bayes also with few virtual examples.
         """
         best = min(found, key=lambda one: one.cost)
         rows, joint = best.problem.rows, checked_joint(best.problem.rows)
@@ -189,6 +190,7 @@ class Search:
         view = replace(view, channel=start.channel)
         asked = (self.ground.behind, *self.through)
         more = [one for who in asked for one in who.cross_fit(rows, view)]
+        more += self.ground.behind.cross_fit(with_few_cells(rows), view)
         scored, out = distinct([*best.problem.scored, *more]), [tempered(best)]
         for worth in label_worths(rows):
             problem = beside_labels(best.problem, best.point, scored, worth)
