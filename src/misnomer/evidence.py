@@ -43,6 +43,11 @@ class Evidence:
         total: Array = self.prior + self.terms.sum(axis=0) + self.label
         return total
 
+    def of(self, classes: NDArray[Any]) -> Evidence:
+        """Keep what is said of some classes."""
+        prior, label = self.prior[classes], self.label[classes]
+        return replace(self, terms=self.terms[:, classes], prior=prior, label=label)
+
     def odds(self, this: int, against: int) -> Array:
         """Weights of evidence of the columns for one class against another, (J,)."""
         difference: Array = self.terms[:, this] - self.terms[:, against]

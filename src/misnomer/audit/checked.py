@@ -24,6 +24,7 @@ from misnomer.checks.sheet import (
     sheet_columns,
 )
 from misnomer.estimate import Estimate
+from misnomer.posterior import Posterior
 from misnomer.table import CheckedRows
 from misnomer.verdict import USELESS, Checked, Sensitivity, Verdict, conclude
 
@@ -144,8 +145,8 @@ def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit
     rate = Estimate(value, min(rate.low, value), max(rate.high, value), rate.confidence)
     many: Any = audit  # thousands of labels: no posterior of all classes
     by_row: dict[str, Any] = (
-        {"posterior": _posterior(audit, wrong, checks)}
-        if hasattr(audit, "posterior")
+        {"shares": _shares(audit, wrong, checks)}
+        if hasattr(audit, "shares")
         else {"recalibrated": wrong}
     )
     told: Audit = replace(
@@ -204,25 +205,13 @@ def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array) -> Array:
     return out
 
 
-def _posterior(audit: Audit, wrong: Array, checks: Checks) -> Array:
-    """Move each row's posterior so that its given class has what the doubt leaves to it."""
-    from misnomer.audit.result import places
-
-    home = places(audit.labels, audit.classes)[audit.given]
-    rows = np.flatnonzero((audit.given >= 0) & (home >= 0))
-    out = np.array(audit.posterior, np.float64)
-    rest = out[rows].copy()
-    rest[np.arange(len(rows)), home[rows]] = 0.0
-    total = rest.sum(axis=1, keepdims=True)
-    even = np.full_like(rest, 1.0 / max(rest.shape[1] - 1, 1))
-    even[np.arange(len(rows)), home[rows]] = 0.0
-    share = np.divide(rest, total, out=even, where=total > 0)
-    out[rows] = share * wrong[rows, None]
-    out[rows, home[rows]] = 1.0 - wrong[rows]
-    for row, code in checks.answers.known.items():
-        if code < out.shape[1]:
-            out[row] = np.eye(out.shape[1])[code]
-    return out
+def _shares(audit: Audit, wrong: Array, checks: Checks) -> Posterior:
+    """Leave to each row's given class what the doubt leaves it; an answer is known."""
+    moved = audit.shares.moved(audit.home, wrong)
+    known = checks.answers.known.items()
+    pairs = [(row, code) for row, code in known if code < len(audit.classes)]  # else a new class
+    rows, codes = np.array(pairs, np.intp).reshape(-1, 2).T
+    return moved.knowing(rows, codes)
 
 
 def concluded(audit: Found, model_rate: Estimate | None = None) -> Found:
@@ -319,13 +308,7 @@ def _suspects(audit: Any) -> tuple[list[str], int]:
 
 def _right(audit: Any) -> Array:
     """P(the given label is right), (n,): near zero it tells apart what near one rounds to 1."""
-    from misnomer.audit.result import places
-
-    if not hasattr(audit, "posterior"):
-        return 1.0 - np.array(audit.error_probability, np.float64)
-    home = places(audit.labels, audit.classes)[audit.given]
-    share: Array = audit.posterior[np.arange(len(home)), home]
-    return np.where(home >= 0, share, 0.0)
+    return audit.right if hasattr(audit, "shares") else 1.0 - np.array(audit.error_probability)
 
 
 __all__ = ["concluded", "draw_checks", "finished", "known_labels", "with_checks"]

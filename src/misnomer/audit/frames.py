@@ -116,6 +116,32 @@ class Shape:
         return _pandas(table, index)
 
 
+_FEWEST = 0.05  # expected rows that make a confusion worth a line
+
+
+def confusions(audit: Audit) -> pa.Table:
+    """List the pairs of different given and true class, by how many rows they have."""
+    given, true, rows = audit.shares.by_label(audit.given, len(audit.labels))
+    wrong = np.flatnonzero((audit.class_of_label[given] != true) & (rows >= _FEWEST))
+    order = wrong[np.argsort(-rows[wrong], kind="stable")]
+    given, true = given[order], true[order]
+    noise, (at, known) = audit.noise, audit.noise.find(given, true)
+    numbers = {
+        "given_of_true": noise.value,
+        "low": noise.low,
+        "high": noise.high,
+        "true_of_given": noise.reverse(audit.prior),
+    }
+    return pa.table(
+        {
+            "true": pa.array(audit.classes).take(pa.array(true)),
+            "given": pa.array(audit.labels).take(pa.array(given)),
+            "rows": rows[order],
+            **{name: np.where(known, cells[at], 0.0) for name, cells in numbers.items()},
+        }
+    )
+
+
 #: What is known of each row, whatever its source.
 ROW_COLUMNS = [
     "given_label", "suggested_label", "error_probability", "label_quality", "is_label_issue",

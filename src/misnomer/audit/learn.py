@@ -18,12 +18,13 @@ from misnomer.audit.known import knowing, noted, with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.numbers import Intervals, intervals, judged
 from misnomer.audit.request import Request
-from misnomer.audit.result import Audit, Fitted, doubt, places
+from misnomer.audit.result import Audit, Fitted, places
 from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate
+from misnomer.posterior import Posterior
 from misnomer.rows import read_like
 from misnomer.rows.columns.labels import NO_LABEL, no_label
 from misnomer.rows.columns.notation import MISSING
@@ -199,9 +200,9 @@ def _audit(
     home = places(names, classes)
     given = batch.labels(L)[0].astype(np.int64)
     given[trusted] = classifier._naming.codes(inputs.y[trusted])
-    posterior = _posterior(classifier, batch)
-    wrong = np.where(trusted | (given < 0), 0.0, doubt(posterior, given, names, classes))
-    posterior[trusted] = np.eye(len(classes))[home[given[trusted]]]
+    shares = _posterior(classifier, batch)
+    wrong = np.where(trusted | (given < 0), 0.0, shares.other_than(home[given]))
+    shares = shares.knowing(np.flatnonzero(trusted), home[given[trusted]])
     count, labeled = float(wrong.sum()), int((given >= 0).sum())
     spread = intervals(classifier, batch, count / labeled)
     rate = spread.rate
@@ -214,7 +215,7 @@ def _audit(
         classes=classes,
         given=given,
         trusted=trusted,
-        posterior=posterior,
+        shares=shares,
         **_shares(classifier, spread),
         fitted=_fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         warnings=notes,
@@ -231,23 +232,19 @@ def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
 
 def _shares(classifier: NoisyLabelEstimator, spread: Intervals) -> dict[str, Any]:
     return {
-        "matrix": classifier.noise_matrix_,
-        "matrix_low": spread.matrix_low,
-        "matrix_high": spread.matrix_high,
+        "noise": spread.noise,
         "prior": classifier.class_prior_,
         "prior_low": spread.prior_low,
         "prior_high": spread.prior_high,
     }
 
 
-def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Array:
+def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Posterior:
     """Take the solver's own (out of fold) posterior of the training rows, else the model's."""
     found = classifier.fit_.details.posterior
-    if found is None:
-        return classifier.model_.posterior(batch)
-    own = np.array(found, np.float64)
-    if own.shape != (len(batch), len(classifier.classes_)):
-        raise ValueError(f"the solver's posterior has shape {own.shape}, not one row per row")
+    own = Posterior.of(classifier.model_.posterior(batch) if found is None else found)
+    if (len(own), own.n_classes) != (len(batch), len(classifier.classes_)):
+        raise ValueError(f"the solver's posterior has shape {own.share.shape}, not a row per row")
     return own
 
 

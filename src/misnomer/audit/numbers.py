@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines.local import fold
 from misnomer.estimate import Estimate, normal_quantile
+from misnomer.posterior import NoiseMatrix
 from misnomer.smoothing import resolve
 from misnomer.solvers.em import climb
 from misnomer.solvers.task import Task
@@ -31,11 +32,10 @@ _DRAWS, _PASSES, _ROWS = 20, 8, 5_000
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The error rate with its interval, and the ends of the matrix's and the prior's."""
+    """The error rate and the matrix with their intervals, and the ends of the prior's."""
 
     rate: Estimate
-    matrix_low: Array
-    matrix_high: Array
+    noise: NoiseMatrix
     prior_low: Array
     prior_high: Array
 
@@ -59,16 +59,26 @@ def intervals(
     low, high = min(max(float(low), 0.0), rate), max(min(float(high), 1.0), rate)
     return Intervals(
         Estimate(rate, low, high, confidence),
-        *_clipped(model.channel.matrix, *matrix),
+        _noise(classifier, matrix),
         *_clipped(classifier.class_prior_, *prior),
     )
+
+
+def _noise(classifier: NoisyLabelEstimator, ends: Any) -> NoiseMatrix:
+    """Take the matrix with its interval from the solver, or put its ends beside it."""
+    if isinstance(ends, NoiseMatrix):
+        return ends
+    low, high = _clipped(classifier.model_.channel.matrix, *ends)
+    return NoiseMatrix.of(classifier.noise_matrix_, low, high)
 
 
 def _anything(*shares: Array) -> list[tuple[Array, Array]]:
     return [(np.zeros_like(one), np.ones_like(one)) for one in shares]
 
 
-def _ends(found: Any) -> tuple[Any, Any]:
+def _ends(found: Any) -> Any:
+    if isinstance(found, NoiseMatrix):
+        return found
     if isinstance(found, Estimate):
         return found.low, found.high
     low, high = found

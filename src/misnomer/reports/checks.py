@@ -29,7 +29,7 @@ def checks_words(audit: Any) -> dict[str, Any]:
     rows: list[tuple[str, Estimate | None]] = [("all labels", checks.error_rate)]
     if checks.kind == "sheet":
         rows.append(("all labels, had you stopped whenever you liked", checks.running_rate))
-    if not hasattr(audit, "posterior"):  # thousands of labels: a row each at most
+    if not hasattr(audit, "shares"):  # thousands of labels: a row each at most
         return {"counts": checks.counts, "how": HOW[checks.kind], "rows": rows}
     rows += [(f"labels “{wording.shown(name)}”", one) for name, one in checks.by_label.items()]
     rows += [
@@ -51,7 +51,7 @@ def checks_json(audit: Any) -> dict[str, Any]:
         "running_rate": asdict(checks.running_rate),
         "rows_needed": {"0.05": checks.rows_needed(0.05), "0.02": checks.rows_needed(0.02)},
     }
-    if not hasattr(audit, "posterior"):  # thousands of labels: a row each at most
+    if not hasattr(audit, "shares"):  # thousands of labels: a row each at most
         return {"checks": overall}
     matrix, low, high = checks.noise_matrix
     parts = {

@@ -151,7 +151,7 @@ def calibration(audit: Audit) -> Reliability | None:
     A channel with a structural zero hides what the row alone says, so there is nothing to check;
     nor is there where the label is a vote, or has a channel for each group.
     """
-    if audit.sources is not None or (audit.matrix <= 0).any() or not (audit.given >= 0).any():
+    if audit.sources is not None or not audit.noise.is_positive or not (audit.given >= 0).any():
         return None
     share = forget_labels(audit.posterior, audit.given, audit.matrix)
     return forecast_reliability(share[~audit.trusted], audit.given[~audit.trusted], audit.matrix)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
 from misnomer.reports.wording import row_name, shown
 
@@ -75,7 +74,7 @@ def _name(audit: Any, position: int, issues: pa.Table | None, nth: int) -> str:
 
 def is_wide(audit: Any) -> bool:
     """Tell an audit of thousands of labels, which has no matrix and explains no single rows."""
-    return not hasattr(audit, "posterior")
+    return not hasattr(audit, "shares")
 
 
 def _cells(data: pa.Table, position: int, left_out: set[str]) -> tuple[tuple[str, str], ...]:
@@ -88,8 +87,6 @@ def _cells(data: pa.Table, position: int, left_out: set[str]) -> tuple[tuple[str
 
 
 Array = NDArray[np.float64]
-
-_FEWEST = 0.05  # expected rows that are worth a line
 
 
 @dataclass(frozen=True)
@@ -107,24 +104,6 @@ class Confusion:
     true_of_given: float | None = None
 
 
-def expected_rows(posterior: Array, given: NDArray[np.int64], labels: int) -> Array:
-    """Add the posterior up by given label: ``sum_{i: y_i = y} P(z | x_i, y_i)``, (L, K).
-
-    Its cells off the diagonal add up to the expected number of wrong labels.
-
-    Examples
-    --------
-    >>> expected_rows(np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([0, 0]), 2).tolist()
-    [[1.25, 0.75], [0.0, 0.0]]
-    """
-    known = np.flatnonzero(given >= 0)
-    belongs = sparse.csr_array(
-        (np.ones(len(known)), (given[known], known)), shape=(labels, len(given))
-    )
-    rows: Array = belongs @ posterior
-    return rows
-
-
 def true_given(matrix: Array, prior: Array) -> Array:
     """Turn the noise matrix round: ``P(z | y) = P(y | z) P(z) / P(y)``, (L, K), rows sum to one.
 
@@ -140,23 +119,10 @@ def true_given(matrix: Array, prior: Array) -> Array:
 
 def same_name(audit: Audit) -> NDArray[np.bool_]:
     """Tell which cells of the matrix are right labels, (L, K)."""
-    where = {name: k for k, name in enumerate(audit.classes)}
-    home = np.array([where.get(name, -1) for name in audit.labels])
-    right: NDArray[np.bool_] = home[:, None] == np.arange(len(audit.classes))
+    right: NDArray[np.bool_] = audit.class_of_label[:, None] == np.arange(len(audit.classes))
     return right
 
 
 def confusions(audit: Any, most: int = 20) -> list[Confusion]:
     """List the confusions that spoil most rows, the worst first."""
-    if is_wide(audit):
-        return [Confusion(**one) for one in audit.confusions.slice(0, most).to_pylist()]
-    rows = expected_rows(audit.posterior, audit.given, len(audit.labels))
-    back = true_given(audit.matrix, audit.prior)
-    wrong = np.where(same_name(audit), 0.0, rows)
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    numbers = (wrong, audit.matrix, audit.matrix_low, audit.matrix_high, back)
-    return [
-        Confusion(audit.classes[z], audit.labels[y], *(float(m[y, z]) for m in numbers))
-        for y, z in zip(*np.unravel_index(worst, wrong.shape), strict=True)
-        if wrong[y, z] >= _FEWEST
-    ]
+    return [Confusion(**one) for one in audit.confusions.slice(0, most).to_pylist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.result import doubt, places
+from misnomer.audit.result import places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import Terms
 from misnomer.engines.stream import joined
+from misnomer.posterior import Posterior
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
 from misnomer.solvers.task import Details
@@ -37,14 +38,12 @@ class Answers:
 
     given: NDArray[np.int64]  # -1 where there is none
     trusted: NDArray[np.bool_]
-    posterior: Array  # (n, K)
+    shares: Posterior
     wrong: Array  # (n,) P(the label is wrong), 0 where there is none
     flagged: NDArray[np.bool_]
 
 
-def answers(
-    classifier: NoisyLabelEstimator, batch: Batch, posterior: Array | None = None
-) -> Answers:
+def answers(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None) -> Answers:
     """Judge some rows, by the solver's own posterior where it has one."""
     labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home, L = places(labels, classes), len(labels)
@@ -53,11 +52,11 @@ def answers(
     label_of = np.array([back.get(k, -1) for k in range(len(classes))])
     given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
     given[trusted] = label_of[batch.given[trusted] - L - 1]
-    share = classifier.model_.posterior(batch) if posterior is None else np.array(posterior)
-    wrong = np.where(trusted | (given < 0), 0.0, doubt(share, given, labels, classes))
-    share[trusted] = np.eye(len(classes))[home[given[trusted]]]
-    flagged = (given >= 0) & ~trusted & (share.argmax(axis=1) != home[given])
-    return Answers(given, trusted, share, wrong, flagged)
+    shares = Posterior.of(classifier.model_.posterior(batch) if posterior is None else posterior)
+    wrong = np.where(trusted | (given < 0), 0.0, shares.other_than(home[given]))
+    shares = shares.knowing(np.flatnonzero(trusted), home[given[trusted]])
+    flagged = (given >= 0) & ~trusted & (shares.best != home[given])
+    return Answers(given, trusted, shares, wrong, flagged)
 
 
 def row_columns(classifier: NoisyLabelEstimator, found: Answers, start: int) -> pa.Table:
@@ -65,7 +64,7 @@ def row_columns(classifier: NoisyLabelEstimator, found: Answers, start: int) -> 
     blank = found.given < 0
     labels = pa.array([*classifier.labels_.tolist(), None])
     place = pa.array(np.where(blank, len(classifier.labels_), found.given))
-    suggested = pa.array(found.posterior.argmax(axis=1))
+    suggested = pa.array(found.shares.best)
     return pa.table(
         {
             "row": pa.array(np.arange(start, start + len(blank))),
@@ -133,7 +132,7 @@ class Collector:
         total._trim()
         return total
 
-    def take(self, batch: Batch, source: pa.Table, posterior: Array | None) -> pa.Table:
+    def take(self, batch: Batch, source: pa.Table, posterior: Any) -> pa.Table:
         """Judge some rows, the next in the input's order; return them with their own columns."""
         rows = slice(self.start, self.start + len(batch))
         found = answers(self.classifier, batch, posterior)
@@ -171,7 +170,7 @@ class Collector:
         home = places(
             tuple(self.classifier.labels_.tolist()), tuple(self.classifier.classes_.tolist())
         )[found.given[flagged]]
-        right = np.where(home >= 0, found.posterior[flagged, home], 0.0)
+        right = found.shares.take(flagged).at(home)
         bad = table.take(pa.array(flagged)).append_column("\0right", pa.array(right))
         self.worst.append(bad)
         self._trim()
@@ -190,16 +189,21 @@ class Collector:
     def sampled(self) -> tuple[Batch, Answers, pa.Table]:
         """Put the sample together."""
         batches, found, tables = zip(*self.kept, strict=True)
-        names = ("given", "trusted", "posterior", "wrong", "flagged")
-        parts = [np.concatenate([getattr(one, name) for one in found]) for name in names]
-        return joined(batches), Answers(*parts), pa.concat_tables(tables).combine_chunks()
+        return joined(batches), _joined(found), pa.concat_tables(tables).combine_chunks()
+
+
+def _joined(found: Sequence[Answers]) -> Answers:
+    """Put answers one under another."""
+    names = ("given", "trusted", "wrong", "flagged")
+    own = {name: np.concatenate([getattr(one, name) for one in found]) for name in names}
+    return Answers(shares=Posterior.joined([one.shares for one in found]), **own)
 
 
 def _picked(found: Answers, rows: NDArray[np.intp]) -> Answers:
     return Answers(
         found.given[rows],
         found.trusted[rows],
-        found.posterior[rows],
+        found.shares.take(rows),
         found.wrong[rows],
         found.flagged[rows],
     )

@@ -39,7 +39,7 @@ def put_together(
         classes=tuple(classifier.classes_.tolist()),
         given=some.given,
         trusted=some.trusted,
-        posterior=some.posterior,
+        shares=some.shares,
         **learn._shares(classifier, spread),
         fitted=fitted,
         warnings=tuple(notes),

@@ -34,6 +34,7 @@ from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
 from misnomer.classifiers.inputs import Naming, checked_trusted
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.model import Model
+from misnomer.posterior import NoiseMatrix
 from misnomer.solvers.task import Fit
 from misnomer.table import CheckedRows, Schema
 
@@ -161,10 +162,10 @@ def numbers_of(
 def _shares(classifier: NoisyLabelEstimator, errors: Spread) -> dict[str, Any]:
     reach = normal_quantile(CONFIDENCE)
     matrix, prior = classifier.noise_matrix_, classifier.class_prior_
+    low = np.clip(matrix - reach * errors.matrix, 0.0, matrix)
+    high = np.clip(matrix + reach * errors.matrix, matrix, 1.0)
     return {
-        "matrix": matrix,
-        "matrix_low": np.clip(matrix - reach * errors.matrix, 0.0, matrix),
-        "matrix_high": np.clip(matrix + reach * errors.matrix, matrix, 1.0),
+        "noise": NoiseMatrix.of(matrix, low, high),
         "prior": prior,
         "prior_low": np.clip(prior - reach * errors.prior, 0.0, prior),
         "prior_high": np.clip(prior + reach * errors.prior, prior, 1.0),
@@ -236,7 +237,7 @@ def put_together(
         **numbers,
         given=some.given,
         trusted=some.trusted,
-        posterior=some.posterior,
+        shares=some.shares,
         warnings=(*notes, *sample_note(collected)),
         batch=batch,
         shape=shape,

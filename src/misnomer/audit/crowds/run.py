@@ -51,6 +51,7 @@ from misnomer.classifiers.annotators.crowd import CrowdNB, fit_crowd
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines import local
 from misnomer.engines.stream import Stream
+from misnomer.posterior import Posterior
 from misnomer.rows import read_like
 from misnomer.table import Batch, CheckedRows
 
@@ -123,7 +124,7 @@ def learned(
             **numbers,
             given=votes.given,
             trusted=votes.trusted,
-            posterior=share,
+            shares=Posterior.of(share),
             warnings=tuple(notes),
             batch=batch,
             shape=found.shape,

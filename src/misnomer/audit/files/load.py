@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.files.origin import Origin
-from misnomer.audit.files.parts import read_index, read_sources
-from misnomer.audit.files.save import ARRAYS, CHECKED, NUMBERS
+from misnomer.audit.files.parts import read_index, read_noise, read_shares, read_sources
+from misnomer.audit.files.save import ARRAYS, CHECKED
 from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.result import Audit, Fitted, places
 from misnomer.classifiers.base import NoisyLabelEstimator
@@ -72,11 +72,9 @@ def _audit(
     rows: pa.Table,
 ) -> Audit:
     n, K, L = len(rows), len(classifier.classes_), len(classifier.labels_)
-    sizes = {"posterior": (n, K), "matrix": (L, K), "prior": (K,)}
-    numbers: dict[str, Any] = {
-        key: checks.array(arrays, key, sizes[key.split("_")[0]]) for key in NUMBERS
-    }
-    checks.shares_by_row(numbers["posterior"], "posterior")
+    names = ("prior", "prior_low", "prior_high")
+    numbers: dict[str, Any] = {name: checks.array(arrays, name, (K,)) for name in names}
+    numbers |= {"shares": read_shares(arrays, n, K), "noise": read_noise(arrays, L, K)}
     given = checks.array(arrays, "given", (n,), np.int64)
     trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
     if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from misnomer.audit.files.parts import written_index, written_sources
+from misnomer.audit.files.parts import written_index, written_numbers, written_sources
 from misnomer.audit.frames import row_columns
 from misnomer.audit.pipeline import run
 from misnomer.audit.request import Request
@@ -27,7 +27,6 @@ from misnomer.store.writing import write_csv, write_parquet
 FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
 ARRAYS = "audit.safetensors"
 CHECKED = "checked.csv"  # rows that a person has checked, where there are any
-NUMBERS = ("posterior", "matrix", "matrix_low", "matrix_high", "prior", "prior_low", "prior_high")
 
 
 def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
@@ -115,7 +114,8 @@ def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
 
 def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
     """Turn the numbers and words of an audit into bytes, the model and the rows apart."""
-    arrays = {name: getattr(audit, name) for name in NUMBERS}
+    arrays = {**written_numbers(audit), "prior": audit.prior}
+    arrays |= {"prior_low": audit.prior_low, "prior_high": audit.prior_high}
     arrays |= {"given": audit.given, "trusted": audit.trusted.astype(np.uint8)}
     if audit.batch.brought is not None:
         arrays["brought"] = audit.batch.brought

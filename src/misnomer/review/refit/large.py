@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.result import doubt, places
 from misnomer.engines.stream import joined
 from misnomer.families.family import log
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
-from misnomer.review.ranking import Ranking, chance_of_right
+from misnomer.posterior import Posterior
+from misnomer.review.ranking import Ranking
 from misnomer.review.refit.fit import (
     REVIEWER_ERROR,
     believed,
@@ -73,8 +73,8 @@ class LargeRefit:
         true = np.fromiter(decided.values(), np.intp, len(decided))
         table = pa.concat_tables([self.rows.row(int(row)) for row in rows])
         judged = self.rows.batch(table, self.rows.given[rows])
-        share = self.rows.posterior(self.rows.classifier.model_, judged)
-        copies = copies_of(np.arange(len(rows)), believed(share, true, self.error))
+        share = Posterior.of(self.rows.posterior(self.rows.classifier.model_, judged))
+        copies = copies_of(np.arange(len(rows)), believed(share.array, true, self.error))
         blank = self.rows.batch(table, np.full(len(rows), -1)).take(copies.row)
         codes = (len(self.rows.audit.labels) + 1 + copies.true).astype(np.int32)
         return replace(blank.judged_by(codes), weight=copies.weight)
@@ -98,12 +98,10 @@ class LargeRefit:
         """Judge the worst rows by a model, and put them in their new order before the others."""
         rows, (order, batch) = self.rows, self._worst()
         first = rows.ranking(version)
-        share = rows.posterior(model, batch)
-        given = np.asarray(rows.given[order], np.int64)
-        labels, classes = rows.audit.labels, rows.audit.classes
-        home, best = places(labels, classes)[given], share.argmax(axis=1)
-        wrong = doubt(share, given, labels, classes)
-        head = order[np.argsort(chance_of_right(share, home), kind="stable")]
+        shares = Posterior.of(rows.posterior(model, batch))
+        home, best = rows.audit.class_of_label[rows.given[order]], shares.best
+        wrong = shares.other_than(home)
+        head = order[np.argsort(shares.at(home), kind="stable")]
         tail: Any = rows.index.probability[len(order) :]
         return replace(
             first,

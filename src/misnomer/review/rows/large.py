@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from misnomer.audit.frames import Shape
-from misnomer.audit.result import places
 from misnomer.classifiers.annotators.groups import codes_of
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
+from misnomer.posterior import Posterior
 from misnomer.review.ranking import Ranking
 from misnomer.review.refit.large import N_WORST_ROWS, LargeRefit
 from misnomer.review.rows import index
@@ -165,7 +165,7 @@ class LargeRows(Rows):
     def shares(self, at: int) -> Array:
         """Return P(true class) of one row, (K,)."""
         batch = self.batch(self.row(at), [self.given[at]])
-        return np.asarray(self.posterior(self.classifier.model_, batch)[0])
+        return Posterior.of(self.posterior(self.classifier.model_, batch)).array[0]
 
     def batch(self, table: pa.Table, given: Any) -> Batch:
         """Put some rows into the terms of the model."""
@@ -194,9 +194,9 @@ class LargeRows(Rows):
     def explain_at(self, at: int) -> Explanation:
         """Say why the label of a row looks wrong or right, as `Audit.explain_at` does."""
         batch, this = self.batch(self.row(at), [self.given[at]]), int(self.suggested[at])
-        model, labels, classes = self.classifier.model_, self.audit.labels, self.audit.classes
-        order = np.argsort(-self.posterior(model, batch)[0], kind="stable")
-        home = int(places(labels, classes)[self.given[at]]) if self.given[at] >= 0 else -1
+        model, classes = self.classifier.model_, self.audit.classes
+        order = np.argsort(-self.shares(at), kind="stable")
+        home = int(self.audit.class_of_label[self.given[at]]) if self.given[at] >= 0 else -1
         other = home if home >= 0 and home != this else next(int(k) for k in order if k != this)
         wrong = None if self.given[at] < 0 else float(self.wrong[at])
         label, pair = self.given_label(at), (this, other)
