@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,16 +85,23 @@ def _terms(
     terms = np.zeros((len(which), len(weights)))
     np.add.at(terms, place, (row[used] * weights[:, used]).T)
     columns = [schema.columns[i] for i in group.members]
+    return *cells_of(block, columns, which, row[which]), terms
+
+
+def cells_of(
+    block: Block, columns: Sequence[Column], which: NDArray[Any], times: Array
+) -> tuple[list[str], list[Any]]:
+    """Name the cells (or words) that a row of one block holds, and read them back.
+
+    Words come with how many ``times`` they occur.
+    """
     if isinstance(block, Words):
         edges = np.cumsum([0] + [column.width for column in columns])
         at = np.searchsorted(edges, which, side="right") - 1
         names = [columns[c].label(int(v - edges[c])) for c, v in zip(at, which, strict=True)]
-        return names, row[which].tolist(), terms
-    return (
-        [columns[j].name for j in which],
-        [_value(block, columns[j], int(j)) for j in which],
-        terms,
-    )
+        return names, times.tolist()
+    cells = [_value(block, columns[j], int(j)) for j in which]
+    return [columns[j].name for j in which], cells
 
 
 def _value(block: Block, column: Column, j: int) -> Any:

@@ -32,7 +32,7 @@ class Posterior:
     """
 
     share: Array  # (n, M)
-    classes: NDArray[np.integer[Any]]  # (n, M): which classes those are; all of them, in order
+    classes: NDArray[np.integer[Any]]  # (n, M): which those are; all of them stand in order
     n_classes: int
 
     @classmethod
@@ -42,6 +42,12 @@ class Posterior:
             return found
         share = np.asarray(found, np.float64)
         return cls(share, np.broadcast_to(np.arange(share.shape[1]), share.shape), share.shape[1])
+
+    @classmethod
+    def of_best(cls, share: Array, classes: NDArray[np.integer[Any]], n_classes: int) -> Posterior:
+        """Take the shares of some classes of each row, in any order."""
+        found = cls(share, classes, n_classes)
+        return cls.of(found._laid_out()) if found.is_whole else found
 
     @classmethod
     def joined(cls, parts: Sequence[Posterior]) -> Posterior:
@@ -66,8 +72,9 @@ class Posterior:
     @cached_property
     def array(self) -> Array:
         """Lay the shares of all classes out, (n, K); classes that are not kept have none."""
-        if self.is_whole:
-            return self.share
+        return self.share if self.is_whole else self._laid_out()
+
+    def _laid_out(self) -> Array:
         out = np.zeros((len(self), self.n_classes))
         np.put_along_axis(out, self.classes.astype(np.intp), self.share, axis=1)
         return out
@@ -90,9 +97,10 @@ class Posterior:
         return np.asarray(np.where(self.classes == code[:, None], self.share, 0.0).sum(axis=1))
 
     def other_than(self, code: Places) -> Array:
-        """Add the shares of all other classes up, (n,): near zero, exact to the last digit."""
-        other = (self.share * (self.classes != code[:, None])).sum(axis=1)
-        return np.clip(other + self.rest, 0.0, 1.0)
+        """P(the class is another one), (n,): added up where all are kept, exact near zero, too."""
+        if not self.is_whole:
+            return np.clip(1.0 - self.at(code), 0.0, 1.0)
+        return np.clip((self.share * (self.classes != code[:, None])).sum(axis=1), 0.0, 1.0)
 
     @property
     def entropy(self) -> Array:
@@ -176,6 +184,7 @@ class NoiseMatrix:
     low: Array
     high: Array
     shape: tuple[int, int]  # how many labels and classes there are
+    rest: Array | None = None  # (K,): P of each label that is not listed for a class
 
     @classmethod
     def of(cls, value: Array, low: Array, high: Array) -> NoiseMatrix:
@@ -195,7 +204,7 @@ class NoiseMatrix:
         return self.is_whole and bool((self.value > 0).all())
 
     def array(self, part: str = "value") -> Array:
-        """Lay the cells out, (L, K): "value", "low" or "high"; a pair that never occurs has zero.
+        """Lay the cells out, (L, K): "value", "low" or "high".
 
         Examples
         --------
@@ -203,6 +212,8 @@ class NoiseMatrix:
         [[1.0, 0.0], [0.0, 1.0]]
         """
         out = np.zeros(self.shape)
+        if self.rest is not None and part != "low":
+            out += self.rest
         out[self.given, self.true] = getattr(self, part)
         return out
 
@@ -215,6 +226,16 @@ class NoiseMatrix:
     def find(self, given: Places, true: Places) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Say where some cells are listed, and which of them are."""
         K = self.shape[1]
-        key, asked = self.given * K + self.true, given * K + true
-        place = np.searchsorted(key, asked).clip(max=max(len(key) - 1, 0))
-        return place, key[place] == asked if len(key) else np.zeros(len(place), bool)
+        key, asked = self._key, given * K + true
+        place = np.searchsorted(key, asked).clip(max=len(key) - 1)
+        return place, key[place] == asked
+
+    def at(self, given: Places, true: Places) -> Array:
+        """P(given | true) of some cells, in the shape in which they are asked for."""
+        place, listed = self.find(given, true)
+        other = 0.0 if self.rest is None else self.rest[true]
+        return np.where(listed, self.value[place], other)
+
+    @cached_property
+    def _key(self) -> NDArray[np.int64]:
+        return self.given.astype(np.int64) * self.shape[1] + self.true

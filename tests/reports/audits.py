@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.frames import Shape
-from misnomer.audit.result import Audit, Fitted
+from misnomer.audit.numbers import Fitted
+from misnomer.audit.result import Audit
 from misnomer.channel import free
 from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.estimate import Estimate

@@ -14,7 +14,8 @@ from misnomer.audit.run import audit
 if TYPE_CHECKING:
     from misnomer.audit.files.load import load_audit
     from misnomer.audit.files.save import save_audit
-    from misnomer.audit.result import Audit, Fitted
+    from misnomer.audit.numbers import Fitted
+    from misnomer.audit.result import Audit
     from misnomer.evidence import Explanation
 
 __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"]
@@ -22,7 +23,7 @@ __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"
 _HOMES = {
     "Audit": "audit.result",
     "Explanation": "evidence",
-    "Fitted": "audit.result",
+    "Fitted": "audit.numbers",
     "load_audit": "audit.files.load",
     "save_audit": "audit.files.save",
 }

@@ -126,18 +126,16 @@ def confusions(audit: Audit) -> pa.Table:
     order = wrong[np.argsort(-rows[wrong], kind="stable")]
     given, true = given[order], true[order]
     noise, (at, known) = audit.noise, audit.noise.find(given, true)
-    numbers = {
-        "given_of_true": noise.value,
-        "low": noise.low,
-        "high": noise.high,
-        "true_of_given": noise.reverse(audit.prior),
-    }
+    value = noise.at(given, true)
     return pa.table(
         {
             "true": pa.array(audit.classes).take(pa.array(true)),
             "given": pa.array(audit.labels).take(pa.array(given)),
             "rows": rows[order],
-            **{name: np.where(known, cells[at], 0.0) for name, cells in numbers.items()},
+            "given_of_true": value,
+            "low": np.where(known, noise.low[at], 0.0),
+            "high": np.where(known, noise.high[at], value),
+            "true_of_given": np.where(known, noise.reverse(audit.prior)[at], 0.0),
         }
     )
 
@@ -168,8 +166,6 @@ def row_columns(audit: Audit) -> pa.Table:
 
 def _unusual_columns(audit: Any) -> dict[str, pa.Array]:
     """Say which rows nearly equal another one, or none at all; empty where that is not known."""
-    if not hasattr(audit, "unusual"):
-        return {}
     found, n = audit.unusual, len(audit.given)
     if found is None:
         return {"near_duplicate": pa.nulls(n, pa.int64()), "is_outlier": pa.nulls(n, pa.bool_())}

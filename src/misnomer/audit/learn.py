@@ -16,9 +16,9 @@ from misnomer.audit.checked import known_labels
 from misnomer.audit.inputs import Inputs, check_column, gather
 from misnomer.audit.known import knowing, noted, with_trusted
 from misnomer.audit.leaks import leaks
-from misnomer.audit.numbers import Intervals, intervals, judged
+from misnomer.audit.numbers import Fitted, Intervals, intervals, judged
 from misnomer.audit.request import Request
-from misnomer.audit.result import Audit, Fitted, places
+from misnomer.audit.result import Audit, places
 from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import checked_trusted
@@ -38,7 +38,7 @@ _MANY_LABELS = 50
 
 
 def audit_table(request: Request) -> Any:
-    """Audit a table in memory; of so many labels that dense weights are too large, sparsely."""
+    """Audit a table in memory."""
     started = perf_counter()
     inputs = gather(
         request.data, request.label, ignore=request.ignore, id=request.id, trusted=request.trusted,
@@ -52,12 +52,6 @@ def audit_table(request: Request) -> Any:
     if request.knowledge is not None:
         classifier = knowing(classifier, request.knowledge, inputs.y)
         return noted(learned(inputs, classifier, started), request.knowledge)
-    if not request.own:
-        from misnomer.audit.many_labels import found_wide
-
-        wide = found_wide(inputs, classifier, started)
-        if wide is not None:
-            return wide
     return learned(inputs, classifier, started)
 
 

@@ -30,6 +30,39 @@ CONFIDENCE = 0.90
 _DRAWS, _PASSES, _ROWS = 20, 8, 5_000
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What was fitted, to what, and how it went.
+
+    Attributes
+    ----------
+    families : mapping of str to str
+        The family of each column.
+    solver : str
+        Who found the model.
+    iterations : int
+        Passes over the rows.
+    seconds : float
+        Wall-clock time of the fit.
+    converged : bool
+        Whether the last pass gained little.
+    rows, labeled, trusted : int
+        How many rows there were, how many had a label, how many of those were known to be right.
+    notes : tuple of str
+        Why it was done so, in sentences.
+    """
+
+    families: dict[str, str]
+    solver: str
+    iterations: int
+    seconds: float
+    converged: bool
+    rows: int
+    labeled: int
+    trusted: int
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Intervals:
     """The error rate and the matrix with their intervals, and the ends of the prior's."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import GroupTable, Sources
     from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
+    from misnomer.audit.numbers import Fitted
     from misnomer.checks.result import Checks
     from misnomer.classifiers.annotators.table import AnnotatorTable
     from misnomer.classifiers.base import NoisyLabelEstimator
@@ -29,39 +30,6 @@ if TYPE_CHECKING:
     from misnomer.table import Batch
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What was fitted, to what, and how it went.
-
-    Attributes
-    ----------
-    families : mapping of str to str
-        The family of each column.
-    solver : str
-        Who found the model.
-    iterations : int
-        Passes over the rows.
-    seconds : float
-        Wall-clock time of the fit.
-    converged : bool
-        Whether the last pass gained little.
-    rows, labeled, trusted : int
-        How many rows there were, how many had a label, how many of those were known to be right.
-    notes : tuple of str
-        Why it was done so, in sentences.
-    """
-
-    families: dict[str, str]
-    solver: str
-    iterations: int
-    seconds: float
-    converged: bool
-    rows: int
-    labeled: int
-    trusted: int
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +153,7 @@ class Audit:
 
     @cached_property
     def matrix(self) -> Array:
-        """P(given | true), (L, K), columns sum to one; where pairs are kept, others have 0."""
+        """P(given | true), (L, K); columns sum to one, pairs that never occur share the rest."""
         return self.noise.array()
 
     @cached_property
@@ -427,16 +395,3 @@ def places(labels: tuple[Any, ...], classes: tuple[Any, ...]) -> NDArray[np.intp
     """
     where = {name: k for k, name in enumerate(classes)}
     return np.array([where.get(name, -1) for name in labels], np.intp)
-
-
-def doubt(
-    posterior: Any, given: NDArray[np.int64], labels: tuple[Any, ...], classes: tuple[Any, ...]
-) -> Array:
-    """Compute ``1 - P(true class = given label | row, label)``, (n,), as a sum of the others.
-
-    Examples
-    --------
-    >>> doubt(np.array([[0.75, 0.25]]), np.array([1]), ("a", "b"), ("a", "b")).tolist()
-    [0.75]
-    """
-    return Posterior.of(posterior).other_than(places(labels, classes)[given])

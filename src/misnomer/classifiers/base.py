@@ -30,6 +30,7 @@ from misnomer.engines.local import fold
 from misnomer.evidence import Evidence
 from misnomer.head.solve import Head
 from misnomer.model import Model
+from misnomer.posterior import NoiseMatrix, Posterior
 from misnomer.rows import read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.task import Fit, Task
@@ -207,10 +208,16 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, self.labels_ = naming.classes, naming.labels
         shares, matrix = fit.details.class_shares, fit.details.noise_matrix
         self.class_prior_ = model.prior if shares is None else shares
-        self.noise_matrix_ = model.channel.matrix if matrix is None else matrix
+        self._noise = model.channel.matrix if matrix is None else matrix
         self.n_iter_, self.lower_bound_ = max(fit.passes, 1), fit.objective
         self.converged_, self.history_ = fit.converged, np.array(fit.history)
         self.fit_ = fit
+
+    @property
+    def noise_matrix_(self) -> Array:
+        """P(given | true), (L, K): rows given, columns true, columns sum to one."""
+        check_is_fitted(self)
+        return self._noise.array() if isinstance(self._noise, NoiseMatrix) else self._noise
 
     def _batch(self, X: Any, y: Any = None) -> Batch:
         check_is_fitted(self)
@@ -237,7 +244,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Compute P(true class | x), (n, K)."""
         batch = self._batch(X)
         with kernels.using(threads=self._threads()):
-            return self.model_.posterior(batch)
+            return Posterior.of(self.model_.posterior(batch)).array
 
     def predict_log_proba(self, X: Any) -> Array:
         """Compute log P(true class | x), (n, K)."""
@@ -251,7 +258,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def true_class_proba(self, X: Any, y: Any) -> Array:
         """Compute P(true class | x, given label), (n, K)."""
-        return self.model_.posterior(self._batch(X, y))
+        return Posterior.of(self.model_.posterior(self._batch(X, y))).array
 
     def error_probability(self, X: Any, y: Any) -> Array:
         """Compute P(true class is not the given label | x, given label), (n,)."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.reports.wording import row_name, shown
+from misnomer.reports.wording import row_name, row_title, shown
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 _MOST_CELLS = 12
-# What a table of issues says of a row before the row's own columns.
-_OWN = ("row", "line", "given_label", "suggested_label", "error_probability", "label_quality")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,53 +32,33 @@ class Suspect:
     given: Any
     suggested: Any
     error_probability: float  # P(the given label is wrong)
-    why: Explanation | None  # the weights of evidence; of thousands of labels there are none
+    why: Explanation  # the weights of evidence
     cells: tuple[tuple[str, str], ...]  # the first cells of the row itself
 
 
-def suspects(audit: Any, most: int = 25, issues: pa.Table | None = None) -> list[Suspect]:
-    """List the worst flagged rows, in the order of ``audit.issues``.
-
-    ``issues`` is the table of them, where the rows themselves are not in memory.
-    """
-    listed, lines = [], audit.shape.lines
-    for nth, position in enumerate(audit.ranking[:most].tolist()):
-        name = _name(audit, position, issues, nth)
-        listed.append(
-            Suspect(
-                position=position,
-                name=name,
-                title=f"{audit.shape.noun} {name}",
-                line=None if lines is None else int(lines[position]),
-                given=audit.labels[audit.given[position]],
-                suggested=audit.classes[audit.suggested[position]],
-                error_probability=float(audit.error_probability[position]),
-                why=None if is_wide(audit) else audit.explain_at(position),
-                cells=_cells(audit.data, position, {audit.label})
-                if issues is None
-                else _cells(issues, nth, {*_OWN, audit.label}),
-            )
+def suspects(audit: Audit, most: int = 25) -> list[Suspect]:
+    """List the worst flagged rows, in the order of ``audit.issues``."""
+    lines = audit.shape.lines
+    return [
+        Suspect(
+            position=position,
+            name=row_name(audit, position),
+            title=row_title(audit, position),
+            line=None if lines is None else int(lines[position]),
+            given=audit.labels[audit.given[position]],
+            suggested=audit.classes[audit.suggested[position]],
+            error_probability=float(audit.error_probability[position]),
+            why=audit.explain_at(position),
+            cells=_cells(audit.data, position, audit.label),
         )
-    return listed
+        for position in audit.ranking[:most].tolist()
+    ]
 
 
-def _name(audit: Any, position: int, issues: pa.Table | None, nth: int) -> str:
-    """Name a row as the user finds it, by what ``issues`` says where there is no other place."""
-    id = audit.shape.id
-    if issues is None or id not in issues.column_names:
-        return row_name(audit, position)
-    return shown(issues.column(id)[nth].as_py())
-
-
-def is_wide(audit: Any) -> bool:
-    """Tell an audit of thousands of labels, which has no matrix and explains no single rows."""
-    return not hasattr(audit, "shares")
-
-
-def _cells(data: pa.Table, position: int, left_out: set[str]) -> tuple[tuple[str, str], ...]:
+def _cells(data: pa.Table, position: int, label: str) -> tuple[tuple[str, str], ...]:
     """Read the row back, without its label; the longest texts are cut."""
     names = data.column_names  # slow to ask for again and again
-    places = [i for i, name in enumerate(names) if name not in left_out][:_MOST_CELLS]
+    places = [i for i, name in enumerate(names) if name != label][:_MOST_CELLS]
     return tuple(
         (shown(names[i]), shown(data.column(i)[position].as_py(), longest=400)) for i in places
     )
@@ -98,10 +76,10 @@ class Confusion:
     given: Any
     rows: float  # the expected number of such rows
     given_of_true: float  # P(given | true)
-    # its interval, and P(true | given); of thousands of labels they are not known
-    low: float | None = None
-    high: float | None = None
-    true_of_given: float | None = None
+    # its interval, and P(true | given)
+    low: float
+    high: float
+    true_of_given: float
 
 
 def true_given(matrix: Array, prior: Array) -> Array:
@@ -123,6 +101,6 @@ def same_name(audit: Audit) -> NDArray[np.bool_]:
     return right
 
 
-def confusions(audit: Any, most: int = 20) -> list[Confusion]:
+def confusions(audit: Audit, most: int = 20) -> list[Confusion]:
     """List the confusions that spoil most rows, the worst first."""
     return [Confusion(**one) for one in audit.confusions.slice(0, most).to_pylist()]

@@ -140,7 +140,8 @@ class Collector:
         self.labeled += int((found.given >= 0).sum())
         self.trusted += int(found.trusted.sum())
         self.flagged += int(found.flagged.sum())
-        self.certainty += self._certainty(batch)
+        if posterior is None:  # else the solver has a verdict of its own
+            self.certainty += self._certainty(batch)
         if batch.group is not None:
             self.by_group += _by_group(found, batch.group, self.by_group.shape[1])
         some = self.sample[np.searchsorted(self.sample, rows.start) :]

@@ -29,7 +29,6 @@ from misnomer.audit.crowds.groups import group_rates_of, with_groups
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import knowing, noted
 from misnomer.audit.learn import prepared
-from misnomer.audit.many_labels import audit_wide_stream, is_wide_default
 from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
 from misnomer.audit.result import Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
@@ -150,13 +149,9 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         found = scanned(request, cluster, [request.label])
         terms = _understood(found, request, classifier, mapped)
         classifier, terms = by_knowledge(classifier, terms, request.knowledge)
-        many_labels = cluster is None and is_wide_default(terms, classifier)
-        if request.checked is not None and not many_labels:  # of many, answers wait for the doubts
+        if request.checked is not None:
             terms = replace(terms, checked=checked_rows(request.checked, terms.naming.classes))
         rows = _kept(found, terms, request, cluster)
-        if many_labels:
-            notes = [str(one.message) for one in caught]
-            return audit_wide_stream(found, terms, rows, request, notes, rows_to, started)
         fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))
     check_groups(classifier, terms)
     classifier.set_params(progress=None)

@@ -28,13 +28,14 @@ from misnomer.audit.crowds.reading import Gathered, Several
 from misnomer.audit.crowds.sources import GroupTable, Sources
 from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
-from misnomer.audit.result import Audit, Fitted, doubt
+from misnomer.audit.numbers import Fitted
+from misnomer.audit.result import Audit
 from misnomer.classifiers.annotators.crowd import CrowdNB
 from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
 from misnomer.classifiers.inputs import Naming, checked_trusted
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.model import Model
-from misnomer.posterior import NoiseMatrix
+from misnomer.posterior import NoiseMatrix, Posterior
 from misnomer.solvers.task import Fit
 from misnomer.table import CheckedRows, Schema
 
@@ -134,7 +135,8 @@ def numbers_of(
     """Find the numbers of an audit that are of all rows, and the table of the groups."""
     answers, names = found.answers, tuple(crowd.classes_.tolist())
     given, known = votes.given, votes.given >= 0
-    wrong = np.where(known & ~votes.trusted, doubt(share, given, names, names), 0.0)
+    doubt = Posterior.of(share).other_than(given)
+    wrong = np.where(known & ~votes.trusted, doubt, 0.0)
     count, labeled = float(wrong.sum()), int(known.sum())
     grouped = "noise_groups" in found.asked
     group = None

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.files.origin import Origin
-from misnomer.audit.files.parts import read_index, read_noise, read_shares, read_sources
+from misnomer.audit.files.parts import read_index, read_shares, read_sources
 from misnomer.audit.files.save import ARRAYS, CHECKED
 from misnomer.audit.frames import Shape, default_backend
-from misnomer.audit.result import Audit, Fitted, places
+from misnomer.audit.numbers import Fitted
+from misnomer.audit.result import Audit, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Block, Words
@@ -26,6 +27,7 @@ from misnomer.store import checks
 from misnomer.store.container import DamagedError, read_bytes, unpack
 from misnomer.store.folders import check_whole, reading
 from misnomer.store.models import load_model
+from misnomer.store.sparse import noise_of
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
 
@@ -74,7 +76,7 @@ def _audit(
     n, K, L = len(rows), len(classifier.classes_), len(classifier.labels_)
     names = ("prior", "prior_low", "prior_high")
     numbers: dict[str, Any] = {name: checks.array(arrays, name, (K,)) for name in names}
-    numbers |= {"shares": read_shares(arrays, n, K), "noise": read_noise(arrays, L, K)}
+    numbers |= {"shares": read_shares(arrays, n, K), "noise": noise_of(arrays, L, K)}
     given = checks.array(arrays, "given", (n,), np.int64)
     trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
     if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):

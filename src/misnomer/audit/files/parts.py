@@ -12,9 +12,10 @@ from misnomer.answers import Answers
 from misnomer.audit.crowds.sources import GroupTable, Sources
 from misnomer.audit.frames import default_backend
 from misnomer.classifiers.annotators.table import AnnotatorTable
-from misnomer.posterior import NoiseMatrix, Posterior
+from misnomer.posterior import Posterior
 from misnomer.solvers.annotators.groups import GroupTest
 from misnomer.store import checks
+from misnomer.store.sparse import noise_arrays
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -66,15 +67,9 @@ Arrays = dict[str, NDArray[Any]]
 
 def written_numbers(audit: Audit) -> Arrays:
     """Take shares and matrix down; those that are not whole with the classes they are of."""
-    shares, noise = audit.shares, audit.noise
-    form = noise.shape if noise.is_whole else (-1,)
-    out: Arrays = {"posterior": shares.share, "matrix": noise.value.reshape(form)}
-    out |= {"matrix_low": noise.low.reshape(form), "matrix_high": noise.high.reshape(form)}
-    if not shares.is_whole:
-        out["posterior.classes"] = shares.classes.astype(np.int32)
-    if not noise.is_whole:
-        cells = np.stack([noise.given, noise.true])
-        out["matrix.cells"] = cells.astype(np.int32)
+    out: Arrays = {"posterior": audit.shares.share, **noise_arrays(audit.noise)}
+    if not audit.shares.is_whole:
+        out["posterior.classes"] = audit.shares.classes.astype(np.int32)
     return out
 
 
@@ -92,20 +87,6 @@ def read_shares(arrays: Arrays, n: int, K: int) -> Posterior:
     if (share < 0).any() or (share.sum(axis=1) > 1.0 + 1e-6).any():
         raise checks.ContradictionError("the classes of a row have more than all of it")
     return Posterior(share, classes, K)
-
-
-def read_noise(arrays: Arrays, L: int, K: int) -> NoiseMatrix:
-    """Make the matrix and its interval again."""
-    names = ("matrix", "matrix_low", "matrix_high")
-    if "matrix.cells" not in arrays:
-        return NoiseMatrix.of(*(checks.array(arrays, name, (L, K)) for name in names))
-    P = arrays["matrix.cells"].shape[-1]
-    given, true = checks.array(arrays, "matrix.cells", (2, P), np.int32).astype(np.int64)
-    inside = (given >= 0) & (given < L) & (true >= 0) & (true < K)
-    if not inside.all() or (np.diff(given * K + true) <= 0).any():
-        raise checks.ContradictionError("the cells of its matrix are not in order")
-    value, low, high = (checks.array(arrays, name, (P,)) for name in names)
-    return NoiseMatrix(given, true, value, low, high, (L, K))
 
 
 _NUMBERS = {

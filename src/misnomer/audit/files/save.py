@@ -24,7 +24,10 @@ from misnomer.store.models import model_bytes
 from misnomer.store.writing import write_csv, write_parquet
 
 #: What a saved audit consists of: for people, then for programs.
-FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
+FILES = (
+    "report.html", "issues.csv", "confusions.csv", "audit.json", "rows.parquet",
+    "model.safetensors",
+)  # fmt: skip
 ARRAYS = "audit.safetensors"
 CHECKED = "checked.csv"  # rows that a person has checked, where there are any
 
@@ -173,7 +176,7 @@ def _plain(value: Any) -> Any:
 
 def save_run(
     request: Request, folder: str | Path, *, force: bool = False
-) -> tuple[Any, dict[str, Path]]:
+) -> tuple[Audit, dict[str, Path]]:
     """Audit what was asked for and write the answer into a folder, all of it or nothing.
 
     Rows that are read by batches are written while they are judged.
@@ -183,13 +186,7 @@ def save_run(
         return found, found.save(folder, force=force)
     with filling(folder, force=force) as inside:
         every = inside / "rows.parquet"
-        audit: Any = run(request, rows_to=lambda rows: write_parquet(rows, every))
-        if not isinstance(audit, Audit):
-            from misnomer.audit.many_labels import issues_of
-            from misnomer.audit.wide import FILES as MANY
-
-            audit.write_beside(inside, issues_of(audit, every))
-            return audit, {name: Path(folder) / name for name in MANY}
+        audit = run(request, rows_to=lambda rows: write_parquet(rows, every))
         if audit.is_whole:
             every.unlink()
             _save_whole(audit, inside, folder)
@@ -214,6 +211,7 @@ def _save_sample(audit: Audit, inside: Path, folder: str | Path) -> None:
 
 def _write_words(audit: Audit, inside: Path, folder: str | Path) -> None:
     """Write what people and other programs read: the report with the next step, the numbers."""
+    write_csv(audit.confusions, inside / "confusions.csv")
     page = to_html(replace(audit, verdict=audit.verdict.in_folder(str(folder))))
     (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
     text = json.dumps(to_json(audit), indent=1, ensure_ascii=False, allow_nan=False)

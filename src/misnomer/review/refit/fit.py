@@ -196,6 +196,7 @@ def task_of(audit: Audit, batch: Batch) -> Task:
         max_iter=fitted.max_iter,
         tol=fitted.tol,
         n_init=1,
+        sparse=named_solver(audit) == "sparse",
     )
 
 

@@ -11,8 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from misnomer.engines.stream import joined
-from misnomer.families.family import log
-from misnomer.kernels.reference import softmax
 from misnomer.model import Model
 from misnomer.posterior import Posterior
 from misnomer.review.ranking import Ranking
@@ -58,7 +56,7 @@ class LargeRefit:
             self._before = solved(solver, task_of(sample, sample.batch))
         batch = joined([sample.batch, self._trusted(decided)])
         after = solved(solver, task_of(sample, batch))
-        model = shift_model(self.rows.classifier.model_, self._before.model, after.model)
+        model = self.rows.classifier.model_.shifted(self._before.model, after.model)
         classifier = kept(self.rows.classifier, replace(after, model=model, details=Details()))
         ranking = self._ranked(model, version)
         return self.rows.judged_by(classifier, ranking), ranking
@@ -143,27 +141,3 @@ class Patched:
         """Add up, some at a time."""
         parts = range(0, len(self), 1 << 22)
         return float(sum(self[at : at + (1 << 22)].sum() for at in parts))
-
-
-def shift_model(model: Model, before: Model, after: Model) -> Model:
-    """Add to a model what changed between two others: ``model + (after - before)``, in logs.
-
-    The difference of two fits to the same rows is due to the decisions; that the rows are only a
-    sample cancels.
-
-    Examples
-    --------
-    >>> from misnomer.channel import fixed
-    >>> from misnomer.table import Schema
-    >>> make = lambda p: Model(np.array([p, 1 - p]), fixed(np.eye(2)), np.zeros((2, 0)), Schema(()))
-    >>> shift_model(make(0.5), make(0.2), make(0.2)).prior.round(3).tolist()
-    [0.5, 0.5]
-    >>> shift_model(make(0.5), make(0.2), make(0.8)).prior.round(3).tolist()
-    [0.941, 0.059]
-    """
-    prior = softmax((model.intercept + after.intercept - before.intercept)[None, :])[0][0]
-    cells = log(model.channel.matrix) + log(after.channel.matrix) - log(before.channel.matrix)
-    matrix = np.where(model.channel.matrix > 0, softmax(cells.T)[0].T, 0.0)
-    channel = replace(model.channel, matrix=matrix / matrix.sum(axis=0))
-    weights = model.weights + after.weights - before.weights
-    return Model(prior, channel, weights, model.schema)
