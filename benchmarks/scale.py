@@ -71,8 +71,7 @@ def busy(call) -> tuple[float, object]:
 def parts(path: Path, solver: str, passes: int):
     """Understand a file and put it into compact form, each timed."""
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import compact
-    from misnomer.classifiers.terms import understand
+    from misnomer.classifiers.streaming import compact, understand
     from misnomer.engines.stream import Stream
     from misnomer.rows.scan import scan
 
@@ -179,8 +178,7 @@ def memory(folder: Path) -> dict[str, object]:
 def cluster(folder: Path) -> dict[str, object]:
     """Passes of EM on one and on two worker processes."""
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import fit_rows
-    from misnomer.classifiers.terms import understand
+    from misnomer.classifiers.streaming import fit_rows, understand
     from misnomer.engines.dask import Cluster
     from misnomer.rows.scan import scan
 

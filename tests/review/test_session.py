@@ -206,7 +206,7 @@ def test_a_folder_that_is_no_audit(tmp_path):
         load_for_review(tmp_path / "nowhere")
     (tmp_path / "audit.json").touch()
     (tmp_path / "rows.parquet").touch()
-    with pytest.raises(ReviewError, match=r"cannot be reviewed on a page .*issues.csv"):
+    with pytest.raises(ReviewError, match=r"of an audit \(it lacks audit.safetensors\): make one"):
         load_for_review(tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -148,20 +148,49 @@ ROW_COLUMNS = [
 
 def row_columns(audit: Audit) -> pa.Table:
     """List what is known about each row, in the input's order; no label, no error probability."""
-    blank = audit.given < 0
-    wrong = audit.error_probability
-    labels = pa.array([*audit.labels, None])
-    place = pa.array(np.where(blank, len(audit.labels), audit.given))
-    return pa.table(
-        {
-            "given_label": labels.take(place),
-            "suggested_label": pa.array(audit.classes).take(pa.array(audit.suggested)),
-            "error_probability": pa.array(wrong, mask=blank),
-            "label_quality": pa.array(1.0 - wrong, mask=blank),
-            "is_label_issue": pa.array(audit.is_label_issue),
-            **_unusual_columns(audit),
-        }
+    known = known_columns(
+        audit.labels,
+        audit.classes,
+        audit.given,
+        audit.suggested,
+        audit.error_probability,
+        audit.is_label_issue,
     )
+    return pa.table({**known, **_unusual_columns(audit)})
+
+
+def known_columns(
+    labels: Sequence[Any], classes: Sequence[Any], given: Any, suggested: Any, wrong: Any,
+    flagged: Any,
+) -> dict[str, pa.Array]:  # fmt: skip
+    """Write down what is known of some rows, in the order of `ROW_COLUMNS`."""
+    blank = given < 0
+    place = pa.array(np.where(blank, len(labels), given))
+    columns = (
+        pa.array([*labels, None]).take(place),
+        pa.array(classes).take(pa.array(suggested)),
+        pa.array(wrong, mask=blank),
+        pa.array(1.0 - wrong, mask=blank),
+        pa.array(flagged),
+    )
+    return dict(zip(ROW_COLUMNS, columns, strict=True))
+
+
+def renamed(names: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """Tell input columns that are called like ours apart.
+
+    Examples
+    --------
+    >>> renamed(["age", "row"], ["row", "line"])
+    ['age', 'row (input)']
+    """
+    taken, out = {*ours}, []
+    for name in names:
+        while name in taken:
+            name += " (input)"
+        taken.add(name)
+        out.append(name)
+    return out
 
 
 def _unusual_columns(audit: Any) -> dict[str, pa.Array]:

@@ -22,8 +22,7 @@ import dask.dataframe as dd
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit
 from misnomer.audit.inputs import labels_of
-from misnomer.classifiers.streaming import fit_rows
-from misnomer.classifiers.terms import understand
+from misnomer.classifiers.streaming import fit_rows, understand
 from misnomer.engines.dask import Kept
 from misnomer.head import large
 from misnomer.rows.files.tables import read_table

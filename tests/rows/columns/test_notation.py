@@ -129,7 +129,7 @@ def test_every_reader_agrees(tmp_path):
     frame, _ = prices()
     frame.to_csv(tmp_path / "t.csv", index=False)
     schema, blocks = read(read_table(tmp_path / "t.csv").select(["price", "when"]))
-    from misnomer.classifiers.terms import understand
+    from misnomer.classifiers.streaming import understand
 
     for found in (scan(tmp_path / "t.csv"), scan_table(pa.Table.from_pandas(frame), rows=17)):
         terms = understand(found, "y", NoisyLabelNB())

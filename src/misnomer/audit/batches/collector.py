@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from misnomer.audit.frames import known_columns, renamed
 from misnomer.audit.result import places
 from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.terms import Terms
+from misnomer.classifiers.streaming import Terms
 from misnomer.engines.stream import joined
 from misnomer.posterior import Posterior
 from misnomer.rows.parts import decoded_table
@@ -61,38 +62,9 @@ def answers(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None
 
 def row_columns(classifier: NoisyLabelEstimator, found: Answers, start: int) -> pa.Table:
     """List what is known about each row, with its place in the input."""
-    blank = found.given < 0
-    labels = pa.array([*classifier.labels_.tolist(), None])
-    place = pa.array(np.where(blank, len(classifier.labels_), found.given))
-    suggested = pa.array(found.shares.best)
-    return pa.table(
-        {
-            "row": pa.array(np.arange(start, start + len(blank))),
-            "given_label": labels.take(place),
-            "suggested_label": pa.array(classifier.classes_.tolist()).take(suggested),
-            "error_probability": pa.array(found.wrong, mask=blank),
-            "label_quality": pa.array(1.0 - found.wrong, mask=blank),
-            "is_label_issue": pa.array(found.flagged),
-        }
-    )
-
-
-def renamed(names: list[str]) -> list[str]:
-    """Tell input columns that are called like ours apart.
-
-    Examples
-    --------
-    >>> renamed(["age", "row"])
-    ['age', 'row (input)']
-    """
-    own = ("row", "given_label", "suggested_label", "error_probability", "label_quality")
-    taken, out = {*own, "is_label_issue"}, []
-    for name in names:
-        while name in taken:
-            name += " (input)"
-        taken.add(name)
-        out.append(name)
-    return out
+    names = classifier.labels_.tolist(), classifier.classes_.tolist()
+    known = known_columns(*names, found.given, found.shares.best, found.wrong, found.flagged)
+    return pa.table({"row": np.arange(start, start + len(found.given)), **known})
 
 
 class Collector:
@@ -153,7 +125,8 @@ class Collector:
         if len(draw):
             self.bootstrap.append(batch.take(draw))
         table = row_columns(self.classifier, found, rows.start)
-        for name, own in zip(renamed(source.column_names), source.columns, strict=True):
+        names = renamed(source.column_names, table.column_names)
+        for name, own in zip(names, source.columns, strict=True):
             table = table.append_column(name, own)
         self._remember(table, found)
         self.start = rows.stop

@@ -33,8 +33,7 @@ from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
 from misnomer.audit.result import Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
-from misnomer.classifiers.streaming import compact, fit_rows
-from misnomer.classifiers.terms import Terms, understand
+from misnomer.classifiers.streaming import Terms, compact, fit_rows, understand
 from misnomer.engines import local
 from misnomer.engines.journal import Journal
 from misnomer.engines.stream import Stream

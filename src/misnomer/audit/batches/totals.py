@@ -13,7 +13,7 @@ from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.known import with_trusted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.result import AllRows, Audit
-from misnomer.classifiers.terms import Terms
+from misnomer.classifiers.streaming import Terms
 from misnomer.engines.stream import joined
 from misnomer.estimate import Estimate, normal_quantile
 

@@ -18,7 +18,7 @@ from misnomer.audit.batches.collector import Begun, Collector, Judging
 from misnomer.audit.crowds.reading import Gathered
 from misnomer.audit.request import bytes_of
 from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.terms import yes_or_no
+from misnomer.classifiers.streaming import yes_or_no
 from misnomer.kernels.blocks import Block
 from misnomer.rows import read_like
 from misnomer.rows.columns import discover

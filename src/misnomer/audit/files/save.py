@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from misnomer.audit.files.parts import written_index, written_numbers, written_sources
-from misnomer.audit.frames import row_columns
+from misnomer.audit.frames import renamed, row_columns
 from misnomer.audit.pipeline import run
 from misnomer.audit.request import Request
 from misnomer.audit.result import Audit
@@ -59,12 +59,12 @@ def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict
 
 
 def _save_whole(audit: Audit, inside: Path, folder: str | Path) -> None:
-    every, renamed = row_table(audit)
+    every, changed = row_table(audit)
     _write_words(audit, inside, folder)
     write_csv(issue_table(audit, every), inside / "issues.csv", marked=True)
     pq.write_table(every, inside / "rows.parquet", compression="zstd")
     (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier, whole=False))
-    (inside / ARRAYS).write_bytes(audit_bytes(audit, renamed))
+    (inside / ARRAYS).write_bytes(audit_bytes(audit, changed))
     if audit.checks is not None:
         write_csv(checked_table(audit.checks), inside / CHECKED)
 
@@ -95,15 +95,11 @@ def row_table(audit: Audit) -> tuple[pa.Table, dict[str, str]]:
     is returned beside the table.
     """
     own, source = row_columns(audit), audit.data
-    columns, taken = list(own.column_names), {*own.column_names, "row", "line"}
-    for name in source.column_names:
-        while name in taken:
-            name += " (input)"
-        taken.add(name)
-        columns.append(name)
-    pairs = zip(source.column_names, columns[own.num_columns :], strict=True)
-    renamed = {name: fresh for name, fresh in pairs if name != fresh}
-    return pa.table([*own.columns, *source.columns], names=columns), renamed
+    names = renamed(source.column_names, [*own.column_names, "row", "line"])
+    pairs = zip(source.column_names, names, strict=True)
+    changed = {name: fresh for name, fresh in pairs if name != fresh}
+    columns = [*own.columns, *source.columns]
+    return pa.table(columns, names=[*own.column_names, *names]), changed
 
 
 def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
@@ -115,7 +111,7 @@ def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
     return flagged.add_column(0, "row", pa.array(order))
 
 
-def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
+def audit_bytes(audit: Audit, changed: dict[str, str]) -> bytes:
     """Turn the numbers and words of an audit into bytes, the model and the rows apart."""
     arrays = {**written_numbers(audit), "prior": audit.prior}
     arrays |= {"prior_low": audit.prior_low, "prior_high": audit.prior_high}
@@ -139,7 +135,7 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
         "fitted": _plain(asdict(audit.fitted)),
         "warnings": list(audit.warnings),
         "id": audit.shape.id,
-        "renamed": renamed,
+        "renamed": changed,
         "random_state": _seed(audit.classifier),
     }
     index, named = written_index(audit.shape.index)
