@@ -32,9 +32,10 @@ from cleanlab.count import num_label_issues
 from sklearn.metrics import average_precision_score
 
 from misnomer import audit
-from misnomer.checks import betting, design, score
+from misnomer.checks import design
+from misnomer.checks.design import Sample
 from misnomer.checks.estimate import summed
-from misnomer.checks.sample import Sample
+from misnomer.checks.intervals import capital, running_interval, score_interval, threshold
 from misnomer.estimate import normal_quantile
 
 ppi_mean_ci = None
@@ -79,8 +80,8 @@ def sheets(samples):
         H = len(one.weight)
         share[at, :H], rows[at, :H], weight[at, :H] = one.share, one.rows, one.weight
     strata = (weight > 0).sum(axis=1)
-    limit = score.threshold(CONFIDENCE) * (1 + (strata - 1) / len(samples[0].row))
-    return score.interval(share, rows, weight, limit)
+    limit = threshold(CONFIDENCE) * (1 + (strata - 1) / len(samples[0].row))
+    return score_interval(share, rows, weight, limit)
 
 
 def cell(task, n, draws):
@@ -88,14 +89,14 @@ def cell(task, n, draws):
     truth, doubt = task.wrong.mean(), task.doubt
     q = design.intensity(doubt, task.given, n)
     place = design.strata(doubt, q, n)
-    people = betting.population(place, doubt, q)
+    people = design.population(place, doubt, q)
     samples = [sampled(task, q, place, people, n, seed) for seed in range(draws)]
     low, high = sheets(samples)
     found = {"sheet": (((low <= truth) & (truth <= high)).mean(), (high - low).mean())}
     turns = [np.array([getattr(one, part) for one in samples]) for part in _TURN]
-    held = betting.capital(*turns, people, np.array([truth])).max(axis=(1, 2))
+    held = capital(*turns, people, np.array([truth])).max(axis=(1, 2))
     width = [
-        np.diff(betting.interval(one.wrong, one.stratum, one.chance, people, CONFIDENCE))[0]
+        np.diff(running_interval(one.wrong, one.stratum, one.chance, people, CONFIDENCE))[0]
         for one in samples[:WIDTHS]
     ]
     found["running"] = (held < 1 / (1 - CONFIDENCE)).mean(), np.mean(width)

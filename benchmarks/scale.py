@@ -71,8 +71,8 @@ def busy(call) -> tuple[float, object]:
 def parts(path: Path, solver: str, passes: int):
     """Understand a file and put it into compact form, each timed."""
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import compact, understand
-    from misnomer.engines.stream import Stream
+    from misnomer.classifiers.terms import compact, understand
+    from misnomer.engines.local import Stream
     from misnomer.rows.scan import scan
 
     channel = "identity" if solver == "counts" else "auto"
@@ -84,8 +84,8 @@ def parts(path: Path, solver: str, passes: int):
 
 def stream(folder: Path) -> dict[str, object]:
     """Passes of EM over spilled batches, against one batch in memory."""
-    from misnomer.classifiers.streaming import fit_rows
-    from misnomer.engines.stream import joined
+    from misnomer.classifiers.terms import fit_rows
+    from misnomer.engines.local import joined
 
     n, passes = 1_000_000, 5
     path = made(folder / "stream.parquet", n, categories=20, reals=5)
@@ -109,7 +109,7 @@ def stream(folder: Path) -> dict[str, object]:
 
 def count(folder: Path) -> dict[str, object]:
     """A supervised count of fifty columns, against reading the same file, by CPU time."""
-    from misnomer.classifiers.streaming import fit_rows
+    from misnomer.classifiers.terms import fit_rows
 
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
@@ -178,7 +178,7 @@ def memory(folder: Path) -> dict[str, object]:
 def cluster(folder: Path) -> dict[str, object]:
     """Passes of EM on one and on two worker processes."""
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import fit_rows, understand
+    from misnomer.classifiers.terms import fit_rows, understand
     from misnomer.engines.dask import Cluster
     from misnomer.rows.scan import scan
 

@@ -26,9 +26,10 @@ from benchmarks import sources_batches, sources_tables
 from benchmarks.sources_crowds import A, K, Kept, cleanlab, crowd, listed, peers
 from benchmarks.trust_tasks import DATA
 from misnomer.answers import from_long
-from misnomer.classifiers.annotators.crowd import CrowdNB
-from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
-from misnomer.solvers.annotators.passes import evidence, first_shares
+from misnomer.classifiers.crowd import CrowdNB
+from misnomer.solvers.annotators.channels import evidence
+from misnomer.solvers.annotators.draws import learn_sources
+from misnomer.solvers.annotators.fit import SourcesTask, first_shares, step
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measured" / "annotators.md"
 OURS, ALONE = "misnomer, with columns", "misnomer, answers only"

@@ -19,7 +19,7 @@ pytest.importorskip("openpyxl", reason="misnomer[excel] is not installed")
 pytest.importorskip("starlette", reason="misnomer[review] is not installed")
 pytest.importorskip("uvicorn", reason="misnomer[review] is not installed")
 
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from tests.review.conftest import serving
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from misnomer.answers import Answers, from_long
     from misnomer.audit import Audit, load_audit
     from misnomer.channel import Channel
-    from misnomer.classifiers.annotators.crowd import CrowdNB
     from misnomer.classifiers.base import NoisyLabelNB
+    from misnomer.classifiers.crowd import CrowdNB
     from misnomer.classifiers.noisy import NoisyLabelClassifier
     from misnomer.classifiers.positive_unlabeled import PUClassifier
     from misnomer.estimate import Estimate
@@ -43,7 +43,7 @@ _HOMES = {
     "Answers": "answers",
     "Audit": "audit",
     "Channel": "channel",
-    "CrowdNB": "classifiers.annotators.crowd",
+    "CrowdNB": "classifiers.crowd",
     "Estimate": "estimate",
     "Knowledge": "knowledge",
     "Learner": "learners.learner",

@@ -85,6 +85,19 @@ class Answers:
         count = np.bincount(place, minlength=self.n_rows * self.n_labels)
         return count.reshape(self.n_rows, self.n_labels).astype(np.float64)
 
+    def by_row(self, values: Codes, none: int = -1) -> Codes:
+        """Lay what is known of each answer out by rows of one answer at most, (n,).
+
+        Examples
+        --------
+        >>> said = from_groups(["a", None, "b", "a"], ["x", None, "y", "x"])
+        >>> said.by_row(said.annotator).tolist()
+        [0, -1, 1, 0]
+        """
+        out = np.full(self.n_rows, none, np.int32)
+        out[self.row] = values
+        return out
+
     def take(self, kept: NDArray[np.bool_]) -> Answers:
         """Keep some of the answers; rows, annotators and labels stay as they are."""
         parts = (self.row[kept], self.annotator[kept], self.label[kept])

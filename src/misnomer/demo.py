@@ -12,7 +12,7 @@ from rich.console import Console
 
 from misnomer.audit import Audit, audit
 from misnomer.reports.text import render
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 
 LABEL = "party"
 

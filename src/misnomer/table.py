@@ -324,6 +324,8 @@ def _keys(schema: Schema) -> list[tuple[Any, ...]]:
 
 
 def _joined(first: Column, second: Column) -> Column:
-    if first.kind != "categorical" or first.categories == second.categories:
+    if first.kind != "categorical":
+        return second if second.width > first.width else first
+    if first.categories == second.categories:
         return first
     return replace(first, categories=tuple(sorted({*first.categories, *second.categories})))

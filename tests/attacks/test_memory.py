@@ -13,12 +13,11 @@ from scipy import sparse
 from misnomer import NoisyLabelNB, audit
 from misnomer.kernels import compiled
 from misnomer.kernels.blocks import Words
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 
 READ = """
 import sys, random, pathlib, tempfile
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from misnomer.rows.read import read
 from misnomer.rows.scan import scan
 whole = pathlib.Path(sys.argv[1]).read_bytes()

@@ -18,8 +18,7 @@ from misnomer.cli import app
 from misnomer.engines.journal import Journal
 from misnomer.review.exchange import read_answers
 from misnomer.rows.files.paths import LONGEST, in_memory
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 
 
 def lines(n=60):

@@ -15,7 +15,7 @@ from pyarrow import csv
 from misnomer.audit import request
 from misnomer.audit.request import is_large
 from misnomer.rows.files import paths
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 
 PEAK = """
 import resource, sys

@@ -134,6 +134,34 @@ def test_labels_called_na_are_missing_with_a_warning():
         assert audit(frame.assign(pet=none), label="pet").labels == ("cat", "none")
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_labels_that_are_missing_are_counted_wherever_the_rows_are(tmp_path):
+    frame = pets()
+    frame["pet"] = np.where(np.arange(len(frame)) % 50, frame["pet"] + " ", " NA ")
+    frame.to_csv(tmp_path / "pets.csv", index=False)
+    said = "5 labels are 'NA': they are taken for missing labels"
+    for options in ({}, {"memory": "2GB"}):
+        found = audit(tmp_path / "pets.csv", label="pet", **options)
+        assert sum(note.startswith(said) for note in found.warnings) == 1
+    frame["other"] = pets()["pet"]
+    frame.to_csv(tmp_path / "crowd.csv", index=False)
+    for options in ({}, {"memory": "2GB"}):
+        found = audit(tmp_path / "crowd.csv", annotators=["pet", "other"], **options)
+        assert sum(note.startswith(said) for note in found.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (["DE", "NA"], r"one class only \('DE'\): .* wrong; 120 labels are 'NA': they are taken"),
+        (["NA", "NA"], "no label at all: 240 labels are 'NA': they are taken for missing"),
+    ],
+)
+def test_words_that_are_no_labels_explain_a_refusal(labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        audit(pets().assign(pet=labels * 120), label="pet")
+
+
 @pytest.mark.parametrize(
     ("change", "options", "sentence"),
     [
@@ -212,3 +240,23 @@ def test_columns_that_misnomer_wrote_are_not_learned_from(tmp_path):
     streamed = audit(tmp_path / "t.csv", label="pet", memory="1GB")
     assert {"given_label", "decided_by"}.isdisjoint(streamed.fitted.families)
     assert any("were written by misnomer" in note for note in streamed.warnings)
+
+
+def test_probabilities_of_a_prediction_are_not_learned_from():
+    frame = pets()
+    said = {"predicted_class": frame["pet"], "probability": 0.9, "P(cat)": np.arange(240) / 240}
+    with pytest.warns(UserWarning, match=r"'P\(cat\)' were written by misnomer"):
+        found = audit(frame.assign(**said), label="pet")
+    assert {*said}.isdisjoint(found.fitted.families)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_an_export_of_several_annotators_is_not_learned_from(tmp_path):
+    frame = pets().assign(ann=pets()["pet"], bob=pets()["pet"]).drop(columns="pet")
+    frame.loc[:20, "ann"] = "cat"
+    said = frame.assign(consensus=frame["bob"], given_label=frame["bob"], decided_by="model")
+    said.to_csv(tmp_path / "t.csv", index=False)
+    for options in ({}, {"memory": "2GB"}):
+        found = audit(tmp_path / "t.csv", annotators=["ann", "bob"], **options)
+        assert {"consensus", "given_label", "decided_by"}.isdisjoint(found.fitted.families)
+        assert any("'consensus', 'given_label', 'decided_by' were" in one for one in found.warnings)

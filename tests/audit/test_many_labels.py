@@ -19,7 +19,7 @@ from misnomer.classifiers import inputs
 from misnomer.cli import app, predict
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.origin import load_for_review
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from misnomer.solvers.sparse import model as sparse_model
 from misnomer.solvers.sparse.model import SparseModel
 from misnomer.store.models import load_model, model_bytes, model_from

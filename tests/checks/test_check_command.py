@@ -45,7 +45,8 @@ def place(audited, tmp_path):
 
 
 def filled(path, true, answered=10**6):
-    with path.open(encoding="utf-8") as stream:
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")  # by which spreadsheets know UTF-8
+    with path.open(encoding="utf-8-sig") as stream:
         lines = list(csv.DictReader(stream))
     for at, line in enumerate(lines):
         if at < answered:

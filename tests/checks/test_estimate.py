@@ -11,10 +11,17 @@ from scipy import stats
 
 from misnomer import audit
 from misnomer.audit.checked import with_checks
-from misnomer.checks import betting, design, score
-from misnomer.checks.estimate import domain_share, rows_needed, running_share, sheet_share
-from misnomer.checks.recalibrate import assisted_share, recalibrated
-from misnomer.checks.sample import OPEN, UNSURE, Sample
+from misnomer.checks import design
+from misnomer.checks.design import OPEN, UNSURE, Sample
+from misnomer.checks.estimate import (
+    assisted_share,
+    domain_share,
+    recalibrated,
+    rows_needed,
+    running_share,
+    sheet_share,
+)
+from misnomer.checks.intervals import capital, score_interval, threshold
 from misnomer.estimate import normal_quantile
 from misnomer.posterior import Posterior
 
@@ -45,7 +52,7 @@ def sampled(wrong, doubt, n, seed=0, draws=1):
         intensity=q[rows],
         inclusion=n * q[rows],
         stratum=place[rows],
-        population=betting.population(place, doubt, q),
+        population=design.population(place, doubt, q),
         true=wrong[rows].astype(np.int64),
         given=np.zeros(len(rows), np.int64),
     )
@@ -53,7 +60,7 @@ def sampled(wrong, doubt, n, seed=0, draws=1):
 
 @pytest.mark.parametrize(("x", "n"), [(0, 10), (3, 25), (25, 50), (50, 50)])
 def test_one_stratum_is_never_much_wider_than_wilson(x, n):
-    low, high = score.interval(np.array([x / n]), np.array([float(n)]), np.ones(1), Z * Z)
+    low, high = score_interval(np.array([x / n]), np.array([float(n)]), np.ones(1), Z * Z)
     assert high - low <= 1.05 * (wilson(x, n)[1] - wilson(x, n)[0])
 
 
@@ -61,8 +68,8 @@ def test_one_stratum_is_never_much_wider_than_wilson(x, n):
 def test_one_stratum_holds_every_rate(n):
     """Exact: over all counts that can be found, for every rate there is."""
     found, rates = np.arange(n + 1), np.linspace(0.001, 0.999, 999)
-    share, limit = (found / n)[:, None], score.threshold(0.9)
-    low, high = score.interval(share, np.array([float(n)]), np.ones(1), limit)
+    share, limit = (found / n)[:, None], threshold(0.9)
+    low, high = score_interval(share, np.array([float(n)]), np.ones(1), limit)
     chance = stats.binom.pmf(found[:, None], n, rates)
     held = (chance * ((low[:, None] <= rates) & (rates <= high[:, None]))).sum(axis=0)
     assert held.min() >= 0.875 and held.mean() >= 0.915
@@ -70,26 +77,26 @@ def test_one_stratum_holds_every_rate(n):
 
 def test_nothing_wrong_in_any_stratum_is_nothing_wrong_in_all():
     parts = np.array([20.0, 20.0, 10.0])
-    low, high = score.interval(np.zeros(3), parts, parts / 50, 2.706)
-    whole = score.interval(np.zeros(1), np.array([50.0]), np.ones(1), 2.706)
+    low, high = score_interval(np.zeros(3), parts, parts / 50, 2.706)
+    whole = score_interval(np.zeros(1), np.array([50.0]), np.ones(1), 2.706)
     assert low == whole[0] == 0 and high == pytest.approx(whole[1], abs=1e-6)
     assert whole[1] == pytest.approx(1 - (1 + 5 / 9 * 2.706 / 50) ** -1.5, abs=1e-6)
 
 
 def test_nothing_wrong_reaches_as_far_as_an_exact_test_and_no_farther():
     """Feldman and Cousins (1998): none was found, so up to 2.44 were expected, at 90 %."""
-    _, high = score.interval(np.zeros(1), np.array([1e5]), np.ones(1), score.threshold(0.9))
+    _, high = score_interval(np.zeros(1), np.array([1e5]), np.ones(1), threshold(0.9))
     assert 2.44 <= float(high) * 1e5 <= 2.5
 
 
 def test_right_and_wrong_are_symmetric():
     share, rows, weight = np.array([0.1, 0.7]), np.array([12.0, 9.0]), np.array([0.3, 0.7])
-    low, high = score.interval(share, rows, weight, 2.7)
-    assert score.interval(1 - share, rows, weight, 2.7) == pytest.approx((1 - high, 1 - low))
+    low, high = score_interval(share, rows, weight, 2.7)
+    assert score_interval(1 - share, rows, weight, 2.7) == pytest.approx((1 - high, 1 - low))
 
 
 def test_little_found_wrong_has_the_low_end_of_the_likelihood():
-    low, _ = score.interval(np.array([0.1]), np.array([10.0]), np.ones(1), 2.706)
+    low, _ = score_interval(np.array([0.1]), np.array([10.0]), np.ones(1), 2.706)
     at = float(low)
     away = 0.1 * np.log(0.1 / at) + 0.9 * np.log(0.9 / (1 - at))
     assert 2 * 10 * away == pytest.approx(2.706, rel=1e-5)
@@ -137,15 +144,13 @@ def test_a_bet_on_the_true_rate_is_fair():
     wrong, doubt = (rng.random(40) < 0.3).astype(float), rng.random(40)
     q = design.intensity(doubt, np.zeros(40, int), 20)
     place = np.arange(40) // 20
-    rows = betting.population(place, doubt, q)
+    rows = design.population(place, doubt, q)
     start = design.draw(q, 3, random_state=0)
     left, mean = np.setdiff1d(np.arange(40), start.rows), 0.0
     for row in left:
         chance, turns = q[row] / q[left].sum(), np.append(start.rows, row)
         chances = np.append(start.chance, chance)
-        held = betting.capital(wrong[turns], place[turns], chances, rows, np.array([wrong.mean()]))[
-            :, 0
-        ]
+        held = capital(wrong[turns], place[turns], chances, rows, np.array([wrong.mean()]))[:, 0]
         mean += chance * held[-1]
     assert mean == pytest.approx(held[-2], rel=1e-9)
 
@@ -158,7 +163,7 @@ def test_running_intervals_hold_at_the_most_flattering_stop(rate):
     for seed in range(150):
         one = sampled(wrong, doubt, 60, seed, draws=2)
         turns = one.wrong, one.stratum, one.chance, one.population
-        lost += bool((betting.capital(*turns, np.array([wrong.mean()])) >= 10).any())
+        lost += bool((capital(*turns, np.array([wrong.mean()])) >= 10).any())
     assert lost / 150 <= 0.1
 
 
@@ -181,7 +186,7 @@ def test_parts_and_rows_needed():
     assert some is not None and some.low < 0.2 < some.high
     assert domain_share(one, np.zeros(200, bool), one.wrong) is None
     found = one.wrong.mean()
-    plain = found * (1 - found) * score.threshold(0.9) / 0.05**2
+    plain = found * (1 - found) * threshold(0.9) / 0.05**2
     assert rows_needed(one, one.wrong, 0.05) == pytest.approx(plain, rel=0.15)
     assert rows_needed(one, one.wrong, 0.02) > rows_needed(one, one.wrong, 0.05)
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -245,7 +250,7 @@ def test_the_assisted_share_is_right_on_average_whatever_the_doubts():
     )  # they say nothing, and far too little
     q = design.intensity(doubt, np.zeros(2000, np.int64), 100)
     place = design.strata(doubt, q, 100)
-    people = betting.population(place, doubt, q)
+    people = design.population(place, doubt, q)
     shares = []
     for seed in range(200):
         one = design.draw(q, 100, random_state=seed)

@@ -1,5 +1,6 @@
 """partial_fit is fit, where labels are taken as true; it remembers, and refuses other classes."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectFromModel
 
-from misnomer import NoisyLabelNB
+from misnomer import NoisyLabelClassifier, NoisyLabelNB
 from misnomer.smoothing import m_estimate
 from misnomer.store import load_model, save_model
 
@@ -39,6 +40,51 @@ def test_some_rows_after_others_are_all_rows(family, smoothing, cuts):
             parts.partial_fit(X[start:stop], Y[start:stop], classes=[0, 1, 2])
     np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-6)
     np.testing.assert_allclose(parts.class_count_, whole.class_count_)
+
+
+NEAR = RNG.normal(size=(N, 3)) + Y[:, None]
+MIXED = pd.DataFrame(
+    {
+        "when": pd.Timestamp("2024-01-01") + pd.to_timedelta(7 * Y + np.arange(N) % 9, "D"),
+        "site": np.array(list("abc"))[(Y + np.arange(N) // 20) % 3],
+        "age": np.where(np.arange(N) % 6, NEAR[:, 0], np.nan),
+    }
+)
+LATER = {
+    "embedding": pd.DataFrame({"e": list(NEAR), "site": MIXED["site"]}),
+    "hashed words": sparse.csr_array(np.where(NEAR > 0.5, NEAR, np.minimum(NEAR, 0).round())),
+    "words below zero later": sparse.csr_array(
+        np.where(np.arange(N)[:, None] < 40, abs(NEAR), NEAR).round()
+    ),
+    "mixed": MIXED,
+    "other order": MIXED,
+}
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(N) % 4 + 0.5], ids=["even", "weighted"])
+@pytest.mark.parametrize("form", LATER)
+def test_later_rows_are_read_as_the_first_ones_were(form, weight):
+    X = LATER[form]
+    parts = NoisyLabelNB(channel="identity")
+    for at in (slice(0, 40), slice(40, 90)):
+        own = None if weight is None else weight[at]
+        some = X.iloc[at] if hasattr(X, "iloc") else X[at]
+        if form == "other order" and at.start:
+            some = some[["age", "site", "when"]]
+        parts.partial_fit(some, Y[at], classes=[0, 1, 2], sample_weight=own)
+    whole = NoisyLabelNB(channel="identity").fit(X, Y, sample_weight=weight)
+    np.testing.assert_allclose(parts.predict_proba(X), whole.predict_proba(X), atol=1e-8)
+
+
+def test_what_later_rows_cannot_add_is_said():
+    texts = [f"the {'cat' if one else 'dog'} sat here w{i}" for i, one in enumerate(Y)]
+    with pytest.warns(UserWarning, match="column 'text': the words are those of the first call"):
+        NoisyLabelNB(channel="identity").partial_fit(texts, Y)
+    first = NoisyLabelNB(channel="identity").partial_fit(MIXED[["site"]], Y)
+    with pytest.raises(ValueError, match=r"'site' holds 1 \(int\), where the rows before hold 'a'"):
+        first.partial_fit(pd.DataFrame({"site": [1, 2]}), [0, 1])
+    with pytest.raises(ValueError, match="column 'when' of the training"):
+        NoisyLabelNB(channel="identity").partial_fit(MIXED, Y).partial_fit(MIXED[["age"]], Y)
 
 
 @pytest.mark.parametrize("channel", ["identity", "uniform"])
@@ -141,6 +187,20 @@ class TestWhatUsersOfScikitLearnExpect:
         with pytest.raises(AttributeError, match="flags, counts or categories alone"):
             _ = fit.feature_log_prob_
 
+    @pytest.mark.parametrize("rows", [90, 700])
+    def test_importances_of_the_default_choose_columns(self, rows):
+        rng = np.random.default_rng(0)
+        true = rng.integers(0, 2, rows)
+        X = rng.normal(size=(rows, 3)) + 2.0 * true[:, None] * [0, 1, 0]
+        given = np.where(rng.random(rows) < 0.2, 1 - true, true)
+        fit = NoisyLabelClassifier().fit(X, given)
+        assert SelectFromModel(fit, prefit=True).get_support().tolist() == [False, True, False]
+        assert (fit.feature_importances_ >= 0).all()
+        if rows == 700:  # enough to tell classes behind the wrong labels
+            of_labels = NoisyLabelNB(channel="identity").fit(X, given).feature_importances_
+            assert fit.feature_importances_[1] > 1.2 * of_labels[1]
+        assert SelectFromModel(NoisyLabelClassifier()).fit(X, given).get_support().sum() == 1
+
     def test_one_class_is_a_class_where_labels_are_true(self):
         fit = NoisyLabelNB(channel="identity").fit(REALS, ["only"] * N)
         assert set(fit.predict(REALS)) == {"only"}
@@ -153,9 +213,25 @@ class TestWhatUsersOfScikitLearnExpect:
         assert not tags.input_tags.categorical
         assert NoisyLabelNB().__sklearn_tags__().input_tags.categorical
 
-    def test_nothing_random_draws_nothing(self):
-        np.random.seed(5)
-        NoisyLabelNB(channel="identity").fit(REALS, Y)
-        drawn = np.random.random()
-        np.random.seed(5)
-        assert drawn == np.random.random()
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"channel": "identity"},
+            {"channel": "uniform"},
+            {"channel": "flips", "solver": "moments"},
+            {"channel": "uniform", "solver": "variational"},
+            {"channel": "uniform", "solver": "conditional"},
+        ],
+        ids=lambda options: options.get("solver", options["channel"]),
+    )
+    def test_nothing_random_draws_nothing(self, options):
+        before = np.random.get_state()[2], np.random.get_state()[1].tolist()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            NoisyLabelNB(**options, random_state=None).fit(FORMS["bernoulli"], Y > 0)
+        assert (np.random.get_state()[2], np.random.get_state()[1].tolist()) == before
+
+    def test_a_solver_with_settings_is_of_a_type_that_is_asked_for(self):
+        for name in ("solver", "smoothing"):
+            said = str(inspect.signature(NoisyLabelNB).parameters[name].annotation)
+            assert {"solver": "Callable", "smoothing": "Sequence"}[name] in said

@@ -11,7 +11,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from misnomer.audit.files import save
+from misnomer.audit.files import folder
 from tests.cli.test_cli import audited, misnomer_cli, pets, pets_csv
 
 __all__ = ["audited", "pets"]  # fixtures
@@ -129,7 +129,7 @@ def test_interrupted_in_the_middle(pets, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(save, "run", interrupt)
+    monkeypatch.setattr(folder, "run", interrupt)
     done = misnomer_cli("audit", pets, "-l", "pet", "-o", tmp_path / "out")
     assert done.exit_code == 130
     assert done.stderr == "misnomer: interrupted: nothing was written\n"

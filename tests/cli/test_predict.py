@@ -1,8 +1,11 @@
 """misnomer predict: empty cells say nothing, unseen categories are said, files are files."""
 
+from datetime import UTC, date, datetime, time
+
 import numpy as np
 import openpyxl
 import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -11,6 +14,7 @@ from misnomer.channel import identity
 from misnomer.cli import app, predict
 from misnomer.model import Model
 from misnomer.rows import read
+from misnomer.rows.files.excel import write_workbook
 from misnomer.store import save_model
 from misnomer.table import Batch
 
@@ -46,6 +50,15 @@ def test_a_workbook_is_a_workbook(model):
     lines = list(openpyxl.load_workbook(out).active.iter_rows(values_only=True))
     assert lines[0] == ("city", "age", "predicted_class", "probability")
     assert lines[1][:2] == ("Bonn", 31)
+
+
+def test_dates_of_a_workbook_stay_dates(tmp_path):
+    day, noon = datetime(2024, 3, 1), time(12, 30)
+    zoned = datetime(2024, 3, 1, tzinfo=UTC)
+    cells = {"day": [day], "at": [noon], "born": [date(1870, 1, 2)], "zoned": [zoned]}
+    write_workbook(pa.table(cells), tmp_path / "t.xlsx")
+    lines = list(openpyxl.load_workbook(tmp_path / "t.xlsx").active.iter_rows(values_only=True))
+    assert lines[1] == (day, noon, "1870-01-02", "2024-03-01 00:00:00+00:00")
 
 
 @pytest.mark.parametrize("name", ["p.docx", "p", "p.xlsm"])

@@ -25,8 +25,7 @@ from scipy import sparse
 from misnomer import NoisyLabelNB, audit, load_audit
 from misnomer.audit.request import bytes_of
 from misnomer.engines.journal import Journal
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 from misnomer.store import container
 from misnomer.store.folders import check_whole, filling
 from misnomer.store.models import model_bytes, model_from

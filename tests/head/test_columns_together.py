@@ -52,3 +52,15 @@ def test_trees_that_know_a_row_by_heart_say_what_they_say_without_it():
     row = int(found.ranking[0])
     why = found.explain(row)
     assert "columns together" in why.names and "judged without itself" not in why.names
+
+
+@pytest.mark.parametrize("apart", [4, 6, 12])
+def test_errors_between_classes_far_apart_are_all_found(apart):
+    """Two clouds that nobody could confuse, and 30 rows of one that are called the other."""
+    rng = np.random.default_rng(0)
+    true = np.repeat([0, 1], 300)
+    frame = pd.DataFrame(rng.normal(size=(600, 4)) + apart * true[:, None])
+    given = np.where(np.arange(600) // 30 == 10, 0, true)
+    found = audit(frame, given)
+    assert set(found.issues["row"]) == set(range(300, 330))
+    assert found.error_rate.low > 0

@@ -1,5 +1,7 @@
 """The objective of the head: its gradient, its channel, and the typical rate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import betabinom, dirichlet_multinomial
@@ -130,6 +132,17 @@ def test_typical_rate_is_the_most_likely_one(rate):
     assert abs(best.rate - rate) <= 0.05
 
 
+def test_columns_that_repeat_each_other_do_not_make_classes_certain():
+    """Scores a hundred times as large claim more, and are believed up to a limit."""
+    found, _ = problem("labels")
+    sure = [replace(one, scores=100.0 * one.scores) for one in found.scored]
+    claimed = BELIEFS.temper * replace(found, scored=sure).units[1]
+    assert claimed > BELIEFS.certain
+    limit = np.log(BELIEFS.certain)
+    assert replace(found, scored=sure).mean_log_temper == pytest.approx(limit)
+    assert found.mean_log_temper < limit
+
+
 def test_classes_alike_ask_for_many_virtual_rows():
     alike = np.array([[900.0, 100.0], [100.0, 900.0]])
     unlike = np.array([[990.0, 300.0], [10.0, 700.0]])
@@ -147,3 +160,27 @@ def test_cost_of_a_belief_makes_its_density_sum_to_one():
     counts = joint + one.counts(2, 2)
     found = gammaln(counts).sum() - gammaln(counts.sum(axis=0)).sum() - cost
     assert found + np.log(comb(20, 2) * comb(30, 3)) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_search_ends_where_no_entry_slopes(kind):
+    """In steps of their own size entries as unlike as a temper and a rare confusion end alike."""
+    found, _ = problem(kind, n=300)
+    typical = Typical(0.1, 20.0)
+    start = found.write(np.eye(3) * 0.7 + 0.1)
+    vector, value, converged = found.minimum(start, typical, max_iter=200, tol=1e-9)
+    assert converged
+    assert value < found(start, typical)[0]
+    assert np.abs(found(vector, typical)[1] * found.pace(vector, typical)).max() < 0.05
+
+
+def test_pace_of_the_channel_is_that_of_complete_data():
+    """If all true classes are known, the curvature of log-odds is N C (1 - C): a known number."""
+    found, _ = problem("known classes")
+    label, known = found.rows.label, np.arange(60) % 3
+    told = replace(found, rows=replace(found.rows, known=known))
+    typical, channel = Typical(0.1, 20.0), np.eye(3) * 0.7 + 0.1
+    counts = typical.counts(3, 3)
+    np.add.at(counts, (label, known), 1.0)
+    pace = told.pace(told.write(channel), typical)[-9:].reshape(3, 3)
+    assert pace == pytest.approx(1 / np.sqrt(counts * (1 - channel)), rel=1e-9)

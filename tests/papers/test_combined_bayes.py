@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from misnomer.papers import CombinedBayesTest
-from misnomer.papers.quantizer import BestQuantizer, inner_edges
+from misnomer.papers.lynch import BestQuantizer, inner_edges
 from tests.solvers.exact.arrangements import evidence
 
 SYMBOLS = list("aaabbbbc")

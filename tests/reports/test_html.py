@@ -15,6 +15,7 @@ import pytest
 from misnomer import audit, reports
 from misnomer.reports.html import to_html
 from misnomer.review import server
+from misnomer.verdict import Verdict
 from tests.reports.audits import HOSTILE, hostile_audit, large_audit, small_audit
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -150,6 +151,47 @@ def test_a_phone_need_not_scroll_sideways(hostile, tmp_path):
     dom, _, _ = browse(frame, tmp_path, "--allow-file-access-from-files")
     room, needed = map(int, re.search(r"<title>(\d+),(\d+)</title>", dom).groups())
     assert 300 < needed <= room <= 360
+
+
+@pytest.fixture
+def opened(chromium, tmp_path):
+    """Open a page in the browser, as wide as a phone or as a desk."""
+
+    def at(content, width):
+        (tmp_path / "report.html").write_text(content, encoding="utf-8")
+        page = chromium.new_page(viewport={"width": width, "height": 900})
+        page.goto((tmp_path / "report.html").as_uri())
+        return page
+
+    return at
+
+
+def test_no_line_ends_between_the_hyphens_of_an_option(opened):
+    """Read "-- rows 50" where the path before it filled the line, who typed it got an error."""
+    said = "Next: check 50 rows: misnomer check audits/of/may --rows 50, or draw_checks(50)."
+    content = to_html(small_audit(verdict=Verdict("assumed", (said,), {})))
+    for width in (320, 340, 360, 380, 400, 1180):
+        option = opened(content, width).locator(".verdict code span")
+        assert option.inner_text() == "--rows 50"
+        assert option.evaluate("e => e.getClientRects().length") == 1
+    assert said in "".join(Outline(content).text)
+
+
+def test_assumptions_are_read_on_a_phone_without_scrolling_sideways(opened):
+    tests = {"rows_of_the_smallest_class": 4, "rates_about_as_good": (0.04, 0.31)}
+    page = opened(to_html(small_audit(verdict=Verdict("assumed", (), tests))), 360)
+    inside = "e => e.scrollWidth <= e.clientWidth"
+    assert page.get_by_role("region", name="Assumptions", exact=True).evaluate(inside)
+    assert page.locator(".assumed").get_by_role("row").count() == 3  # still a table, read aloud
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_the_two_matrices_stand_side_by_side(opened, classes):
+    audited = small_audit() if classes == 2 else large_audit(classes=classes, columns=5, rows=400)
+    rows = opened(to_html(audited), 1180).locator(".heat tbody tr:first-child")
+    assert rows.count() == 2
+    one, two = (rows.nth(i).bounding_box() for i in range(2))
+    assert abs(one["y"] - two["y"]) < 2 and one["x"] < two["x"]
 
 
 def test_the_head_tells_one_report_from_another(tmp_path):

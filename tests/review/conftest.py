@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import signal
@@ -15,6 +16,11 @@ import pytest
 from misnomer.demo import planted_table
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.session import FILE, Review
+
+#: The least image there is.
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
 
 
 @pytest.fixture(scope="session")

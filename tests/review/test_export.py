@@ -18,7 +18,7 @@ from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.session import FILE, Review
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 
 
 @pytest.fixture
@@ -102,6 +102,15 @@ def test_types_stay_what_they_are(tmp_path):
     assert text.column("when").to_pylist() == table.column("when").to_pylist()
 
 
+def test_a_workbook_holds_the_same_table(review, decided, folder, tmp_path):
+    for name in ("clean.xlsx", "clean.csv"):
+        run(review.audit, folder, tmp_path / name)
+    sheet, text = (read_table(tmp_path / name) for name in ("clean.xlsx", "clean.csv"))
+    assert sheet.column_names == text.column_names
+    for name in (review.audit.label, "given_label", "decided_by"):
+        assert sheet.column(name).to_pylist() == text.column(name).to_pylist()
+
+
 def test_no_file_is_ever_replaced(review, folder, tmp_path):
     (tmp_path / "data.csv").write_text("mine")
     with pytest.raises(FileExistsError, match="no file is ever replaced"):
@@ -110,8 +119,8 @@ def test_no_file_is_ever_replaced(review, folder, tmp_path):
         run(review.audit, folder, tmp_path / "new.csv", log=tmp_path / "data.csv")
     assert (tmp_path / "data.csv").read_text() == "mine"
     assert not (tmp_path / "new.csv").exists()
-    with pytest.raises(ReviewError, match=r"must end in .csv or .parquet"):
-        run(review.audit, folder, tmp_path / "new.xlsx")
+    with pytest.raises(ReviewError, match=r"must end in \.csv or \.parquet or \.xlsx"):
+        run(review.audit, folder, tmp_path / "new.txt")
     with pytest.raises(ReviewError, match="no format 'xml'"):
         run(review.audit, folder, tmp_path / "new.csv", kind="xml")
 

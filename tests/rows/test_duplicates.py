@@ -36,7 +36,7 @@ KINDS = (("word", pa.string()), ("number", pa.float64()), ("flag", pa.bool_()))
 def test_a_missing_label_is_no_conflict():
     found = duplicates(pa.table({"x": [1, 1, 2, 2]}), ["a", None, "a", "b"])
     assert found.conflicting.tolist() == [False, True]
-    assert found.conflicts.tolist() == [2, 3]
+    assert found.group.tolist() == [0, 0, 1, 1]
 
 
 def test_lists_and_no_columns():

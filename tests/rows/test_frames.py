@@ -1,5 +1,6 @@
 """First calls: whatever holds rows is a table, for the audit and for the classifier."""
 
+from collections import UserList
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,6 +35,10 @@ FORMS = {
     "polars Series of texts": pl.Series(TEXTS),
     "list of texts": TEXTS,
     "array of texts": np.array(TEXTS),
+    "texts of which the first is missing": [None, *TEXTS[1:]],
+    "a sequence of texts of its own kind": UserList(TEXTS),
+    "record array": pd.DataFrame(X, columns=list("abcd")).to_records(index=False),
+    "frame with names of several types": pd.DataFrame(X, columns=["a", 0, "b", 2.5]),
     "pandas embedding": pd.DataFrame({"e": list(VECTORS)}),
     "polars embedding": pl.DataFrame({"e": VECTORS}),
     "arrow embedding": pa.table({"e": VECTORS.tolist()}),
@@ -176,13 +181,35 @@ class TestEmbeddings:
         ({"a": [1, 2], "b": [1]}, "column 'b' has 1 values, but column 'a' has 2"),
         ({"a": "word"}, "column 'a' is one str, not a list of values"),
         (pd.DataFrame([[1, 2]], columns=[1, "1"]), "column '1' occurs twice"),
-        (pd.Series([1.0, 2.0]), "Expected 2D array"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "column 'a' occurs twice"),
+        (pd.Series([1.0, 2.0]), "Expected 2D array, got 1D array instead: X is a table"),
         ([], "Expected 2D array"),
+        ("so it goes", r"got scalar array \(str\) instead: .* a list of rows or a list of texts"),
+        ((row for row in X), r"got scalar array \(generator\) instead"),
     ],
 )
 def test_one_sentence(rows, sentence):
-    with pytest.raises((ValueError, TypeError), match=sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence) as caught:
         NoisyLabelNB().fit(rows, ["a", "b"])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("labels", [True, "word", dict(enumerate(Y)), {*Y}])
+def test_what_is_no_list_of_labels(labels):
+    with pytest.raises(TypeError, match=r"the labels are a .*: pass a list with one for each row"):
+        NoisyLabelNB().fit(X, labels)
+
+
+def test_a_file_that_is_not_there_is_what_is_wrong(tmp_path):
+    for labels in (Y, "y"):
+        with pytest.raises(FileNotFoundError, match=r"there is no file '.*none.csv'"):
+            audit(tmp_path / "none.csv", labels)
+
+
+def test_the_label_of_a_file_without_a_header_may_be_meant_by_its_number(tmp_path):
+    pd.DataFrame(X).assign(y=Y).to_csv(tmp_path / "t.csv", index=False, header=False)
+    with pytest.raises(ValueError, match="no column '5'; did you mean 'column 5'"):
+        audit(tmp_path / "t.csv", "5", reading={"header": False})
 
 
 def test_arrays_are_not_touched():

@@ -13,9 +13,8 @@ from pyarrow import csv
 
 from misnomer.rows.files import delimited, parsed
 from misnomer.rows.files.cells import Guess, cast_cells, guess, typed
-from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 from tests.audit.batches.rows import table
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from misnomer.audit.run import audit
 
 if TYPE_CHECKING:
-    from misnomer.audit.files.load import load_audit
-    from misnomer.audit.files.save import save_audit
+    from misnomer.audit.files.folder import load_audit, save_audit
     from misnomer.audit.numbers import Fitted
     from misnomer.audit.result import Audit
     from misnomer.evidence import Explanation
@@ -24,8 +23,8 @@ _HOMES = {
     "Audit": "audit.result",
     "Explanation": "evidence",
     "Fitted": "audit.numbers",
-    "load_audit": "audit.files.load",
-    "save_audit": "audit.files.save",
+    "load_audit": "audit.files.folder",
+    "save_audit": "audit.files.folder",
 }
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import special
 
-from misnomer.checks import betting, design
-from misnomer.checks.recalibrate import recalibrated
+from misnomer.checks import design
+from misnomer.checks.estimate import recalibrated
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import (
     Table,
@@ -61,7 +61,7 @@ def drawn_columns(
     place = design.strata(doubt, q, first)
     one = design.draw(q, int(rows), drawn=drawn, random_state=random_state)
     number = 1 + max((int(one) for one in before["draw"]), default=0) if before else 1
-    everyone = betting.population(place, doubt, q)
+    everyone = design.population(place, doubt, q)
     return sheet_columns(table, one, number, len(drawn) + 1, q, place, everyone)
 
 

@@ -147,23 +147,19 @@ ROW_COLUMNS = [
 
 
 def row_columns(audit: Audit) -> pa.Table:
-    """List what is known about each row, in the input's order; no label, no error probability."""
-    known = known_columns(
-        audit.labels,
-        audit.classes,
-        audit.given,
-        audit.suggested,
-        audit.error_probability,
+    """List what is known about each row, in the input's order."""
+    known = answer_columns(
+        audit.labels, audit.classes, audit.given, audit.suggested, audit.error_probability,
         audit.is_label_issue,
-    )
+    )  # fmt: skip
     return pa.table({**known, **_unusual_columns(audit)})
 
 
-def known_columns(
-    labels: Sequence[Any], classes: Sequence[Any], given: Any, suggested: Any, wrong: Any,
-    flagged: Any,
+def answer_columns(
+    labels: Sequence[Any], classes: Sequence[Any], given: NDArray[Any], suggested: NDArray[Any],
+    wrong: Array, flagged: NDArray[np.bool_],
 ) -> dict[str, pa.Array]:  # fmt: skip
-    """Write down what is known of some rows, in the order of `ROW_COLUMNS`."""
+    """Name what is known about rows, in the order of `ROW_COLUMNS`; no label, no probability."""
     blank = given < 0
     place = pa.array(np.where(blank, len(labels), given))
     columns = (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
@@ -17,7 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
+from misnomer.answers import Answers
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
+from misnomer.classifiers.terms import yes_or_no
 from misnomer.rows.columns.labels import clean_labels
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
 from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
@@ -40,6 +43,9 @@ class Inputs:
     design: NDArray[np.float64] | None = None
     # probabilities of the labels that somebody brings; without a table ``features`` is None
     pred_probs: Any = None
+    # who gave the labels, where that was said, and the arguments of `audit` that say it
+    answers: Answers | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
 
 
 def gather(
@@ -110,7 +116,7 @@ def _gathered(
 def tabled(data: Any) -> tuple[Any, str | None]:
     """Read a file, or take whatever holds rows for a table; and the kind of frame to hand out."""
     if isinstance(data, str | Path):
-        from misnomer.rows.files.tables import read_table
+        from misnomer.rows.scan import read_table
 
         return read_table(data), default_backend()
     table = as_table(data)
@@ -212,9 +218,10 @@ def written_by_misnomer(names: Sequence[str]) -> list[str]:
     ... )
     (['given_label', 'decided_by'], [])
     """
-    found = [name for name in names if name.removesuffix(" (misnomer)") in _WRITTEN]
-    if found == ["predicted_class"] and "probability" in names:
-        found.append("probability")
+    plain = {name: re.sub(r"( \(misnomer\))+$", "", name) for name in names}
+    found = [name for name in names if plain[name] in _WRITTEN]
+    if "predicted_class" in found and "probability" in names:
+        found += [name for name in names if re.fullmatch(r"probability|P\(.*\)", plain[name])]
     return found if len(found) > 1 else []
 
 
@@ -252,8 +259,9 @@ def is_numbering(name: str, source: pa.Table) -> bool:
 def _from_array(data: Any, y: Any, trusted: Any) -> Inputs:
     X = data if sparse.issparse(data) or isinstance(data, np.ndarray) else _array(data)
     if X.ndim != 2:
+        what = f"of shape {X.shape}" if X.ndim else f"a {type(data).__name__}"
         one = ": one column of numbers is X.reshape(-1, 1), or X.to_frame()" if X.ndim == 1 else ""
-        raise ValueError(f"X must be a table with rows and columns, not of shape {X.shape}{one}")
+        raise ValueError(f"X must be a table with rows and columns, not {what}{one}")
     if X.dtype.kind == "c":
         raise ValueError("X holds complex numbers: make columns of their real and imaginary parts")
     given = _aligned(y, X.shape[0])
@@ -307,6 +315,8 @@ def check_column(name: str, names: Sequence[str]) -> None:
             "a file, say what stands between its cells (--sep)"
         )
     lower = {other.lower(): other for other in names}
+    if f"column {name}" in names:  # of a file without a header
+        raise ValueError(f"there is no column {name!r}; did you mean {f'column {name}'!r}?")
     near = [lower[found] for found in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
     if near:
         raise ValueError(
@@ -342,17 +352,4 @@ def _is_gap(value: Any) -> bool:
 
 def flags_of(source: pa.Table, name: str) -> NDArray[np.bool_]:
     """Read a column of yes and no; empty is no."""
-    words = {"true": True, "yes": True, "y": True, "t": True, "1": True, "1.0": True}
-    words |= {"false": False, "no": False, "n": False, "f": False, "0": False, "0.0": False}
-    mask = np.zeros(len(source), bool)
-    for row, value in enumerate(source.column(name).to_pylist()):
-        if _is_gap(value):
-            continue
-        known = words.get(str(value).strip().lower())
-        if known is None:
-            raise ValueError(
-                f"column {name!r} should say which rows are trusted, but row {row} holds "
-                f"{value!r}: write true or false"
-            )
-        mask[row] = known
-    return mask
+    return yes_or_no(source.column(name), name, numbered=True)

@@ -30,6 +30,7 @@ from misnomer.rows.columns.labels import NO_LABEL, no_label
 from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.frames import arrow_columns
 from misnomer.table import Batch
+from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
@@ -104,7 +105,7 @@ def learned(
     for note in notes:
         warnings.warn(note, stacklevel=4)
     seconds = perf_counter() - started
-    audit = with_trusted(_audit(inputs, classifier, batch, trusted, tuple(notes), seconds))
+    audit = _audit(inputs, classifier, batch, trusted, tuple(notes), seconds)
     if not sensitive:
         return audit
     from misnomer.audit.leaks import with_sensitivity
@@ -117,20 +118,26 @@ def _check_labels(inputs: Inputs) -> None:
     gaps = labels.missing(inputs.y)
     seen = len(inputs.y) - int(gaps.sum())
     if not seen:
-        raise ValueError(f"column {inputs.label!r} holds no label at all: every cell is empty")
+        why = "; ".join(_taken(inputs)) or "every cell is empty"
+        raise ValueError(f"column {inputs.label!r} holds no label at all: {why}")
     kept = inputs.y[~gaps]
     found = len(np.unique(kept) if kept.dtype.kind in "biufU" else {*kept.tolist()})
     if found == 1:
         only = kept[:1].tolist()[0]
         raise ValueError(
             f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
-            "with, no label can be called wrong"
+            + "; ".join(["with, no label can be called wrong", *_taken(inputs)])
         )
     if found == seen > 2 or (found > _MANY_LABELS and found > _MOST_LABELS * seen):
         raise ValueError(
             f"column {inputs.label!r} has {found:,} different labels in {seen:,} rows: it is most "
             "likely an identifier or a measurement, not a class; name the column of the classes"
         )
+
+
+def _taken(inputs: Inputs) -> list[str]:
+    """List the notes about words that were taken for missing labels: they may be why."""
+    return [note for note in inputs.notes if "missing label" in note]
 
 
 def _doubtful(names: NDArray[Any]) -> list[str]:
@@ -198,39 +205,45 @@ def _audit(
     wrong = np.where(trusted | (given < 0), 0.0, shares.other_than(home[given]))
     shares = shares.knowing(np.flatnonzero(trusted), home[given[trusted]])
     count, labeled = float(wrong.sum()), int((given >= 0).sum())
-    spread = intervals(classifier, batch, count / labeled)
-    rate = spread.rate
-    return Audit(
-        error_rate=rate,
-        error_count=Estimate(count, *_held(count, rate, labeled), rate.confidence),
-        verdict=judged(classifier, batch, rate, labeled),
+    ends = intervals(classifier, batch, count / labeled, labeled, len(batch))
+    return put_together(
+        classifier,
+        ends,
+        judged(classifier, batch, ends.rate, labeled),
+        count,
+        _fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         label=inputs.label,
-        labels=names,
-        classes=classes,
         given=given,
         trusted=trusted,
         shares=shares,
-        **_shares(classifier, spread),
-        fitted=_fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         warnings=notes,
-        classifier=classifier,
         batch=batch,
         shape=inputs.shape,
     )
 
 
-def _held(count: float, rate: Estimate, labeled: int) -> tuple[float, float]:
-    """Scale the interval of the rate to a number of rows, the count itself held by it."""
-    return min(count, rate.low * labeled), max(count, rate.high * labeled)
-
-
-def _shares(classifier: NoisyLabelEstimator, spread: Intervals) -> dict[str, Any]:
-    return {
-        "noise": spread.noise,
-        "prior": classifier.class_prior_,
-        "prior_low": spread.prior_low,
-        "prior_high": spread.prior_high,
-    }
+def put_together(
+    classifier: NoisyLabelEstimator, ends: Intervals, verdict: Verdict, count: float,
+    fitted: Fitted, **rows: Any,
+) -> Audit:  # fmt: skip
+    """Make an audit of its numbers and of what is kept of its rows, wherever they were read."""
+    rate, labeled = ends.rate, fitted.labeled
+    low, high = min(count, rate.low * labeled), max(count, rate.high * labeled)
+    audit = Audit(
+        error_rate=rate,
+        error_count=Estimate(count, low, high, rate.confidence),
+        verdict=verdict,
+        labels=tuple(classifier.labels_.tolist()),
+        classes=tuple(classifier.classes_.tolist()),
+        noise=ends.noise,
+        prior=classifier.class_prior_,
+        prior_low=ends.prior_low,
+        prior_high=ends.prior_high,
+        fitted=fitted,
+        classifier=classifier,
+        **rows,
+    )
+    return with_trusted(audit)
 
 
 def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Posterior:

@@ -8,6 +8,7 @@ large table it takes 5,000 rows, and scales the spread to all of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +28,8 @@ from misnomer.verdict import Verdict
 Array = NDArray[np.float64]
 
 CONFIDENCE = 0.90
-_DRAWS, _PASSES, _ROWS = 20, 8, 5_000
+ROWS = 5_000  # of which the intervals are drawn
+_DRAWS, _PASSES = 20, 8
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,20 @@ class Intervals:
 
 
 def intervals(
-    classifier: NoisyLabelEstimator, batch: Batch, rate: float, found: dict[str, Any] | None = None
+    classifier: NoisyLabelEstimator, batch: Batch, rate: float, labeled: int, rows: int
 ) -> Intervals:
-    """Take intervals that are drawn (``found``), or the solver's own, or draw them."""
+    """Take the solver's own intervals, or draw them.
+
+    ``batch`` holds all ``rows``, or those of them that would be drawn.
+    """
     model = classifier.model_
-    found = found or classifier.fit_.details.intervals
+    found = classifier.fit_.details.intervals
     if labels_taken_as_true(classifier):  # nothing was compared: any rate is possible
         ends: list[tuple[Any, Any]] = [(0.0, 1.0), *_anything(model.channel.matrix, model.prior)]
     elif found is None:
         center: list[Any] = [rate, model.channel.matrix, classifier.class_prior_]
-        reach = [normal_quantile(CONFIDENCE) * spread for spread in _bootstrap(classifier, batch)]
+        errors = _bootstrap(classifier, batch, rate, labeled, rows)
+        reach = [normal_quantile(CONFIDENCE) * error for error in errors]
         ends = [(c - r, c + r) for c, r in zip(center, reach, strict=True)]
     else:
         ends = [_ends(found[name]) for name in ("error_rate", "noise_matrix", "class_prior")]
@@ -123,23 +129,22 @@ def _clipped(value: Array, low: Array, high: Array) -> tuple[Array, Array]:
     return np.minimum(np.clip(low, 0, 1), value), np.maximum(np.clip(high, 0, 1), value)
 
 
-def _bootstrap(classifier: NoisyLabelEstimator, batch: Batch) -> list[Any]:
+def _bootstrap(
+    classifier: NoisyLabelEstimator, batch: Batch, rate: float, labeled: int, rows: int
+) -> list[Any]:
     """Draw standard errors of the error rate, the matrix and the prior."""
     model = classifier.model_
     virtual = classifier.fit_.details.virtual
-    L = len(classifier.labels_)
-    labeled = float((batch.given != L).sum())
     if virtual is None or not model.channel.free.any():
-        rate = model.doubt(batch).sum() / labeled
         none = np.sqrt(rate * (1 - rate) / labeled)
-        shares = np.sqrt(model.prior * (1 - model.prior) / len(batch))
+        shares = np.sqrt(model.prior * (1 - model.prior) / rows)
         return [none, np.zeros_like(model.channel.matrix), shares]
-    rng = np.random.default_rng(0)
-    some = batch
-    if len(batch) > _ROWS:
-        some = batch.take(np.sort(rng.choice(len(batch), _ROWS, replace=False)))
-    found = [_refit(classifier, some, virtual, rng) for _ in range(_DRAWS)]
-    scale = np.sqrt(len(some) / len(batch))
+    rng, size = np.random.default_rng(0), min(len(batch), ROWS)
+    if size < rows:  # whoever reads rows by batches has kept the same ones
+        drawn = np.sort(rng.choice(rows, size, replace=False))
+        batch = batch.take(drawn) if len(batch) == rows else batch
+    found = [_refit(classifier, batch, virtual, rng) for _ in range(_DRAWS)]
+    scale = np.sqrt(len(batch) / rows)
     return [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*found, strict=True)]
 
 
@@ -162,14 +167,20 @@ _WIDE = 0.10  # half the interval of the error rate
 _SEPARATE = 0.75  # mean probability of the best class from the columns alone
 
 
-def judged(classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int) -> Verdict:
-    """Take the verdict that the solver found (``details.verdict``), or look at a few numbers."""
+def judged(
+    classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int,
+    all_rows: Mapping[str, float] | None = None,
+) -> Verdict:  # fmt: skip
+    """Take the verdict that the solver found (``details.verdict``), or look at a few numbers.
+
+    Where the batch is a sample, ``all_rows`` holds the tests that are of all rows.
+    """
     untested = labels_taken_as_true(classifier)
     if untested:
         return Verdict("cannot tell", (untested,))
     found = classifier.fit_.details.verdict
     if found is None:
-        found = _plain(_tests(classifier, batch, rate, labeled))
+        found = _plain({**_tests(classifier, batch, rate, labeled), **(all_rows or {})})
     verdict = Verdict(found.level, tuple(found.sentences), dict(found.tests))
     return with_smallest_class(verdict, classifier.classes_)
 

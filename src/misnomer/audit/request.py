@@ -107,6 +107,11 @@ class Request:
         known = dict(self.families) if isinstance(self.families, Mapping) else {}
         return {**known, **dict.fromkeys(self.text, "text")} or self.families
 
+    @property
+    def memory_bytes(self) -> int:
+        """How much memory an audit by batches may use."""
+        return bytes_of(DEFAULT_MEMORY if self.memory is None else self.memory)
+
     @cached_property
     def by_batches(self) -> bool:
         """Whether rows are read by batches or on a cluster: asked for, or by the data's size."""
@@ -248,11 +253,13 @@ def is_large(path: str | Path) -> bool:
 
     It follows from the data, never from the memory that happens to be free.
     """
-    if "://" in str(path) or not Path(path).exists():
+    if "://" in str(path):
         return True
     try:
         files, _ = files_of(path)
-    except ValueError:
+    except (ValueError, FileNotFoundError):
         return False  # whoever reads it at once says what is wrong with it
+    if not Path(path).exists():
+        return True  # a pattern
     most = bytes_of(DEFAULT_MEMORY) // IN_MEMORY_FACTOR
     return sum(unpacked_size(file, most) for file in files) > most

@@ -19,12 +19,12 @@ from misnomer.verdict import Verdict
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from misnomer.audit.crowds.sources import GroupTable, Sources
+    from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
     from misnomer.audit.numbers import Fitted
     from misnomer.checks.result import Checks
-    from misnomer.classifiers.annotators.table import AnnotatorTable
+    from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
     from misnomer.classifiers.base import NoisyLabelEstimator
     from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch
@@ -356,7 +356,7 @@ class Audit:
 
     def save(self, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
         """Write the report, the rows, the issues, the numbers and the model into a folder."""
-        from misnomer.audit.files.save import save_audit
+        from misnomer.audit.files.folder import save_audit
 
         return save_audit(self, folder, force=force)
 

@@ -10,18 +10,20 @@ doubts, is one tenth: a sheet must first of all meet surprises, and those may be
 drawn less than 1 - g times as often as in a plain sample, so that doubts, however wrong, make the
 variance at most 1 / (1 - g) times as large: one row in ten is lost at worst. Every row can be drawn
 and its chance at its turn is known. Turns add: a later draw goes on with the rows that are left.
+A sample is the answers with the design they were drawn by: all that an estimate needs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
+Codes = NDArray[np.int64]
 
 SHARE_BY_DOUBTS = 0.1  # of the chance: what may be lost where the doubts are wrong
 ROWS_PER_LABEL = 4  # expected checks of each given label, where there is room
@@ -29,6 +31,50 @@ MAX_FLOOR_SHARE = 0.25  # of all checks go to rare labels at most
 ROWS_PER_STRATUM = 7  # expected checks of each stratum of doubts
 MAX_STRATA = 5
 _BINS = 60
+
+UNSURE, OPEN = -1, -2  # answers that are no class: nobody can say, nobody has said yet
+MOST_PASSED = 0.2  # the share of turns that may be passed over
+
+
+@dataclass(frozen=True)
+class Population:
+    """All rows that may be drawn, by stratum.
+
+    Attributes
+    ----------
+    size : (H,) array
+        Rows of each stratum.
+    guess : (H,) array
+        The mean doubt of each.
+    mass : (H,) array
+        The summed intensity of each; the sum over all is one.
+    least : (H,) array
+        The smallest intensity of a row of each.
+    """
+
+    size: Array
+    guess: Array
+    mass: Array
+    least: Array
+
+
+def population(stratum: Codes, doubt: Array, q: Array) -> Population:
+    """Sum the rows up by stratum.
+
+    Examples
+    --------
+    >>> one = population(np.array([0, 0, 1]), np.array([0.1, 0.3, 0.9]), np.array([0.2, 0.3, 0.5]))
+    >>> one.size.tolist(), one.guess.round(2).tolist(), one.least.tolist()
+    ([2.0, 1.0], [0.2, 0.9], [0.2, 0.5])
+    """
+    member = stratum >= 0
+    h, H = stratum[member], int(stratum.max()) + 1
+    size = np.bincount(h, minlength=H).astype(np.float64)
+    guess = np.bincount(h, weights=np.nan_to_num(doubt[member], nan=0.5), minlength=H) / size
+    mass = np.bincount(h, weights=q[member], minlength=H).astype(np.float64)
+    least = np.full(H, np.inf)
+    np.minimum.at(least, h, q[member])
+    return Population(size, guess, mass, least)
 
 
 @dataclass(frozen=True)
@@ -45,12 +91,12 @@ class Draw:
         The probability of being among the rows of this draw.
     """
 
-    rows: Rows
+    rows: Codes
     chance: Array
     inclusion: Array
 
 
-def intensity(doubt: Array, label: NDArray[np.int64], rows: int) -> Array:
+def intensity(doubt: Array, label: Codes, rows: int) -> Array:
     """Weigh the rows, q (N,), sums to one: how often each row is drawn, relative to the others.
 
     Parameters
@@ -77,7 +123,7 @@ def intensity(doubt: Array, label: NDArray[np.int64], rows: int) -> Array:
     return _raised(q / q.sum(), label, rows)
 
 
-def _raised(q: Array, label: NDArray[np.int64], rows: int) -> Array:
+def _raised(q: Array, label: Codes, rows: int) -> Array:
     """Raise rare labels to a few expected checks, the others pay for it in proportion."""
     member = label >= 0
     mass = np.bincount(label[member], weights=q[member])
@@ -90,7 +136,7 @@ def _raised(q: Array, label: NDArray[np.int64], rows: int) -> Array:
     return out / out.sum()
 
 
-def draw(q: Array, rows: int, *, drawn: Rows | None = None, random_state: Any = None) -> Draw:
+def draw(q: Array, rows: int, *, drawn: Codes | None = None, random_state: Any = None) -> Draw:
     """Draw rows one after the other from those that are left.
 
     Parameters
@@ -152,13 +198,25 @@ def inclusion(q: Array, rows: int) -> Array:
     low, high = 0.0, 1.0
     while -np.expm1(-high * q).sum() < rows:
         high *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if -np.expm1(-middle * q).sum() < rows else (low, middle)
+    high = halved(lambda t: bool(-np.expm1(-t * q).sum() >= rows), low, high)
     return np.asarray(-np.expm1(-high * q))
 
 
-def strata(doubt: Array, q: Array, rows: int) -> NDArray[np.int64]:
+def halved(enough: Callable[[float], bool], low: float, high: float, steps: int = 60) -> float:
+    """Find the least number that is enough, by halving where it may lie.
+
+    Examples
+    --------
+    >>> round(halved(lambda x: x * x >= 2.0, 0.0, 2.0), 6)
+    1.414214
+    """
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def strata(doubt: Array, q: Array, rows: int) -> Codes:
     """Cut the rows by their doubts into strata, (N,); -1 for rows that are never drawn.
 
     The cuts are those that would make the interval narrowest if the doubts were right,
@@ -186,7 +244,7 @@ def strata(doubt: Array, q: Array, rows: int) -> NDArray[np.int64]:
     return out
 
 
-def _edges(p: Array, q: Array) -> NDArray[np.int64]:
+def _edges(p: Array, q: Array) -> Codes:
     """Where cuts may lie: at some sixty places of equal chance, never among equal doubts."""
     mass = np.cumsum(q)
     at = np.searchsorted(mass, np.arange(1, _BINS) / _BINS * mass[-1])
@@ -194,7 +252,7 @@ def _edges(p: Array, q: Array) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], at, [len(p)]])).astype(np.int64)
 
 
-def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], rows: int) -> list[int]:
+def _best_cuts(p: Array, q: Array, edges: Codes, rows: int) -> list[int]:
     """Find the best cuts by dynamic programming over the edges; inner cuts only."""
     total = len(p)
     sums = [np.concatenate([[0.0], np.cumsum(v)])[edges] for v in (np.ones(total), p, q)]
@@ -215,3 +273,76 @@ def _best_cuts(p: Array, q: Array, edges: NDArray[np.int64], rows: int) -> list[
         at = int(back[h, at])
         cuts.append(int(edges[at]))
     return [cut for cut in cuts if 0 < cut < total]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Drawn rows in the order of their turns.
+
+    Attributes
+    ----------
+    row : (n,) array of int
+        Positions in the input.
+    draw : (n,) array of int
+        Which draw it was: 1, then 2 where more were drawn later.
+    chance, intensity, inclusion : (n,) arrays
+        The chance at its turn, q, and the chance of being in the draw at all.
+    stratum : (n,) array of int
+        The stratum of doubts.
+    population : Population
+        All rows that could have been drawn.
+    true : (n,) array of int
+        The answer: a class; `UNSURE` for "cannot say", `OPEN` where there is none yet.
+    given : (n,) array of int
+        The given label, in the codes of ``true``.
+    """
+
+    row: Codes
+    draw: Codes
+    chance: Array
+    intensity: Array
+    inclusion: Array
+    stratum: Codes
+    population: Population
+    true: Codes
+    given: Codes
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Tell which rows have an answer, "cannot say" included."""
+        return self.true != OPEN
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Tell which rows have a class for an answer."""
+        return self.true >= 0
+
+    @property
+    def wrong(self) -> Array:
+        """One where the given label is not the true class; NaN where that is not known."""
+        return np.where(self.known, (self.true != self.given).astype(np.float64), np.nan)
+
+    @property
+    def as_drawn(self) -> bool:
+        """Tell whether one sheet was drawn and all of it was answered."""
+        return bool(len(self.row) and self.answered.all() and (self.draw == self.draw[0]).all())
+
+    def first(self) -> Sample:
+        """Take the turns up to the last answer before which at most one in five was passed over.
+
+        A row that was passed over counts as "cannot say": left out, it could hide what it is.
+        """
+        turns = np.arange(1, len(self.row) + 1)
+        passed = np.cumsum(~self.answered)
+        ends = np.flatnonzero(self.answered & (passed <= MOST_PASSED * turns))
+        begun = self.take(slice(0, int(ends[-1]) + 1 if len(ends) else 0))
+        return replace(begun, true=np.where(begun.answered, begun.true, UNSURE))
+
+    def take(self, which: slice | NDArray[np.bool_]) -> Sample:
+        """Take some of the turns."""
+        parts = {
+            field.name: getattr(self, field.name)[which]
+            for field in fields(self)
+            if field.name != "population"
+        }
+        return replace(self, **parts)

@@ -1,14 +1,25 @@
-"""From checked rows to shares with intervals, whatever the noise."""
+"""From checked rows to shares with intervals, whatever the noise, and doubts that agree with them.
+
+What the model called 30 % is what was found wrong among such rows:
+
+    logit P'(wrong) = a + b logit P(wrong)
+
+fitted to the checked rows, each weighted by one over its intensity, with a ~ N(0, 2^2) and
+b ~ N(1, 1/2^2), so that few rows move little; then a is shifted until the doubts of all rows add up
+to the checked estimate: one answer to one question.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize, special
 
-from misnomer.checks import betting, score
-from misnomer.checks.sample import Sample
+from misnomer.checks.design import Sample, halved
+from misnomer.checks.intervals import running_interval, score_interval, threshold
 from misnomer.estimate import Estimate
 
 Array = NDArray[np.float64]
@@ -69,10 +80,7 @@ def weights(sample: Sample) -> Array:
     low, high = 0.0, 2.0 * drawn
     while -(rows.size @ np.expm1(-high * mean)) < drawn and high < _ENDLESS:
         high *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        enough = -(rows.size @ np.expm1(-middle * mean)) >= drawn
-        low, high = (low, middle) if enough else (middle, high)
+    high = halved(lambda t: bool(-(rows.size @ np.expm1(-t * mean)) >= drawn), low, high)
     return np.asarray(-1.0 / np.expm1(-high * sample.intensity))
 
 
@@ -111,8 +119,8 @@ def sheet_share(sample: Sample, event: Array, confidence: float = CONFIDENCE) ->
     ends, unsure = [], np.isnan(event)
     for filled in (0.0, 1.0) if unsure.any() else (0.0,):
         one = summed(sample, np.where(unsure, filled, event))
-        limit = score.threshold(confidence, len(one.weight), len(event))
-        low, high = score.interval(one.share, one.rows, one.weight, limit)
+        limit = threshold(confidence, len(one.weight), len(event))
+        low, high = score_interval(one.share, one.rows, one.weight, limit)
         ends.append((float(low), float(high)))
     value = _value(sample, event)
     return _estimate(value, ends[0][0], ends[-1][1], confidence)
@@ -135,8 +143,8 @@ def running_share(sample: Sample, event: Array, confidence: float = CONFIDENCE) 
     if not len(event):
         return Estimate(0.5, 0.0, 1.0, confidence)
     turns = (sample.stratum, sample.chance, sample.population)
-    low = betting.interval(np.where(unsure, 0.0, event), *turns, confidence)[0]
-    high = betting.interval(np.where(unsure, 1.0, event), *turns, confidence)[1]
+    low = running_interval(np.where(unsure, 0.0, event), *turns, confidence)[0]
+    high = running_interval(np.where(unsure, 1.0, event), *turns, confidence)[1]
     return _estimate(value, low, high, confidence)
 
 
@@ -154,7 +162,7 @@ def domain_share(
     w = weights(sample)[known]
     share = np.array([np.clip(w @ event[known] / w.sum(), 0.0, 1.0)])
     worth = np.array([w.sum() ** 2 / (w @ w)])
-    low, high = score.interval(share, worth, np.ones(1), score.threshold(confidence))
+    low, high = score_interval(share, worth, np.ones(1), threshold(confidence))
     return _estimate(share.item(), float(low), float(high), confidence)
 
 
@@ -174,8 +182,8 @@ def rows_needed(sample: Sample, event: Array, within: float, confidence: float =
     def half(n: int) -> float:
         """Half the width with n rows; of rows without end, then of so many that are there."""
         grown = one.rows * n / have * (total - 1) / max(total - n, 1e-9)
-        limit = score.threshold(confidence, len(one.weight), n)
-        low, high = score.interval(share, grown, one.weight, limit)
+        limit = threshold(confidence, len(one.weight), n)
+        low, high = score_interval(share, grown, one.weight, limit)
         return float(high - low) / 2.0
 
     low, high = 0, total
@@ -183,3 +191,82 @@ def rows_needed(sample: Sample, event: Array, within: float, confidence: float =
         middle = (low + high) // 2
         low, high = (low, middle) if half(middle) <= within else (middle, high)
     return high
+
+
+_SPREAD_A, _SPREAD_B, _CLIP = 2.0, 0.5, 1e-6
+
+
+def recalibrated(
+    doubt: Array, sample: Sample, rate: float, known: Mapping[int, bool] | None = None
+) -> Array:
+    """Doubts of all rows, (N,), recalibrated so that their mean is the rate; NaN stays NaN.
+
+    Parameters
+    ----------
+    doubt : (N,) array
+        P(the given label is wrong) by the model; NaN for rows without a label.
+    sample : Sample
+        The checked rows, whose positions refer to ``doubt``.
+    rate : float
+        The checked estimate of the share of wrong labels.
+    known : mapping of int to bool
+        Rows that are known besides, and whether their label is wrong.
+    """
+    line, sure = _line(doubt, sample)
+    member = np.isfinite(line)
+    settled = np.full(len(doubt), np.nan)
+    settled[sample.row[sure]] = sample.wrong[sure]
+    for row, is_wrong in (known or {}).items():
+        settled[row] = float(is_wrong)
+    loose = member & np.isnan(settled)
+    wanted = rate * member.sum() - np.nansum(settled[member])
+    out = np.where(member, settled, np.nan)
+    out[loose] = special.expit(line[loose] + _shift(line[loose], wanted))
+    return out
+
+
+def assisted_share(doubt: Array, sample: Sample) -> float:
+    """Estimate the share of wrong labels: the recalibrated doubts' mean, and what they missed.
+
+    The difference estimator of survey statistics: right on average whatever the doubts are worth,
+    and where all checked rows are what the model said, it is the model's own share; three right
+    answers do not make the errors vanish that nobody has looked at.
+    """
+    line, sure = _line(doubt, sample)
+    share, weight = special.expit(line), 1.0 / sample.intensity[sure]
+    missed = weight @ (sample.wrong[sure] - share[sample.row][sure])
+    missed /= max(float(weight.sum()), 1e-300)
+    return float(share[np.isfinite(line)].mean() + missed)
+
+
+def _line(doubt: Array, sample: Sample) -> tuple[Array, Mask]:
+    """Compute a + b logit P(wrong) of all rows, and tell the turns that it was fitted to."""
+    odds = special.logit(np.clip(doubt, _CLIP, 1.0 - _CLIP))
+    sure = sample.known & np.isfinite(odds[sample.row])
+    a, b = _fitted(odds[sample.row][sure], sample.wrong[sure], 1.0 / sample.intensity[sure])
+    return a + b * odds, sure
+
+
+def _fitted(odds: Array, wrong: Array, weight: Array) -> tuple[float, float]:
+    if not len(odds):
+        return 0.0, 1.0
+    w = weight / weight.mean()
+
+    def loss(ab: Array) -> tuple[float, Array]:
+        line = ab[0] + ab[1] * odds
+        value = w @ (np.logaddexp(0.0, line) - wrong * line)
+        slack = w * (special.expit(line) - wrong)
+        value += ab[0] ** 2 / (2 * _SPREAD_A**2) + (ab[1] - 1.0) ** 2 / (2 * _SPREAD_B**2)
+        slope = np.array([ab[0] / _SPREAD_A**2, (ab[1] - 1.0) / _SPREAD_B**2])
+        return float(value), slope + np.array([slack.sum(), slack @ odds])
+
+    start, bounds = np.array([0.0, 1.0]), [(None, None), (0.0, None)]
+    found = optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    return float(found[0]), float(found[1])
+
+
+def _shift(line: Array, wanted: float) -> float:
+    """Find c with sum expit(line + c) = wanted, by halving."""
+    if not len(line):
+        return 0.0
+    return halved(lambda c: bool(special.expit(line + c).sum() >= wanted), -50.0, 50.0, steps=80)

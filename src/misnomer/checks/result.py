@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.checks.design import Sample
 from misnomer.checks.estimate import (
     CONFIDENCE,
+    assisted_share,
     domain_share,
     rows_needed,
     running_share,
     sheet_share,
 )
-from misnomer.checks.recalibrate import assisted_share
-from misnomer.checks.sample import Sample
 from misnomer.checks.sheet import Answers, Table
 from misnomer.estimate import Estimate
 

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.checks.betting import Population
-from misnomer.checks.design import Draw
-from misnomer.checks.sample import OPEN, UNSURE, Sample
+from misnomer.checks.design import OPEN, UNSURE, Draw, Population, Sample
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -94,9 +94,13 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             fit = solve(self._solver(groups), task)
             self._seen = online.sums_of_fit(task, fit.model)
             self._keep(fit, naming)
+            self._remember(task, fit)
         if not self.converged_:
             warn_of_search(self.solver, self.n_iter_)
         return task.batches[0]
+
+    def _remember(self, task: Task, fit: Fit) -> None:
+        """Keep what only the rows in memory can tell."""
 
     def _solver(self, groups: int = 0) -> Any:
         """Say who finds the model; groups are told apart by the head alone."""
@@ -157,13 +161,14 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _seed(self, naming: inputs.Naming) -> int:
-        """Draw a seed; where nothing is random nothing is drawn: counts, and EM from the labels."""
-        if self.solver in ("auto", "counts") and takes_as_true(naming.channel):
+        """Draw a seed, unless nothing is random: sums, closed forms, one climb from labels."""
+        channel, solver = naming.channel, self.solver
+        if solver == "moments" or (solver in ("auto", "counts") and takes_as_true(channel)):
             return 0
-        climbs = self.solver == "em" or (
-            self.solver == "auto" and not is_default_channel(naming.channel)
+        climbs = solver in ("em", "variational", "conditional") or (
+            solver == "auto" and not is_default_channel(channel)
         )
-        if climbs and self.n_init == 1 and naming.channel.n_labels:
+        if climbs and self.n_init == 1 and channel.n_labels:
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
@@ -305,8 +310,8 @@ class NoisyLabelNB(NoisyLabelEstimator):
     channel : {"auto", "identity", "uniform", "flips", "free"}, Channel or (L, K) matrix
         What may have happened to the labels. "identity" takes them as true; a matrix is taken as
         known; "auto" lets the solver choose.
-    smoothing : {"auto", "none", "laplace"}, float or Smoothing
-        The virtual examples; a number adds that many in every cell.
+    smoothing : {"auto", "none", "laplace"}, float, (d,) array or Smoothing
+        The virtual examples; a number adds that many in every cell, or one for each column.
     families : "auto", str or mapping
         The family of every column, or of each by name: "categorical", "bernoulli", "gaussian",
         "count", "text", "ignored".
@@ -322,7 +327,8 @@ class NoisyLabelNB(NoisyLabelEstimator):
         How many starts to try.
     random_state : int, RandomState or None
         The seed of folds and random starts. None draws one from NumPy's global generator, where
-        something is random: not where labels are counted, nor for one start of EM from labels.
+        something is random: not where labels are counted, nor in closed forms, nor for one start
+        from the labels.
     n_jobs : int or None
         Threads of a pass; -1 uses all cores. The result does not depend on it.
     progress : callable, optional
@@ -368,9 +374,9 @@ class NoisyLabelNB(NoisyLabelEstimator):
         self,
         *,
         channel: str | Channel | Any = "auto",
-        smoothing: str | float | Smoothing = "auto",
+        smoothing: str | float | Sequence[float] | Array | Smoothing = "auto",
         families: str | Mapping[Any, str] = "auto",
-        solver: str = "auto",
+        solver: str | Callable[[Task], Fit] = "auto",
         max_iter: int = 200,
         tol: float = 1e-6,
         n_init: int = 1,
@@ -400,6 +406,8 @@ class NoisyLabelNB(NoisyLabelEstimator):
 
         With the identity channel the result is that of one fit on all rows, in any order. With
         another channel it is stepwise EM: each row is shared out once, by the model of its time.
+        A column keeps the family that the first call has found, and a text the words of the first
+        call, which is said: words that come later are known to hashed texts (`HashingVectorizer`).
 
         Parameters
         ----------

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from misnomer import kernels
 from misnomer.channel import Channel, auto
 from misnomer.families import Gaussian
 from misnomer.head.solve import Head
-from misnomer.model import Model
+from misnomer.model import Model, weights_of
 from misnomer.solvers.conditional.fit import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
@@ -22,6 +23,7 @@ from misnomer.solvers.moments.flip_rates import moments
 from misnomer.solvers.sparse import model as sparse
 from misnomer.solvers.task import Fit, Task
 from misnomer.solvers.variational import variational
+from misnomer.stats import Stats
 from misnomer.table import Group, Schema
 
 _SOLVERS: dict[str, Callable[[Task], Fit]] = {
@@ -166,11 +168,28 @@ def importances(model: Model) -> Array:
     Under the model, and of a real column by its share of variance between classes,
     ``log(1 + between / within) / 2``. A column of texts has the sum over its words.
     """
-    schema, prior = model.schema, model.prior
+    return _importances(model.schema, model.prior, model.weights)
+
+
+def importances_of_rows(task: Task, posterior: Array) -> Array:
+    """Compute `importances` where a model has no weights of each column by itself.
+
+    The rows in memory are shared out over the classes by ``posterior``, (n, K), and counted.
+    """
+    (batch,) = task.batches
+    share = posterior if batch.weight is None else posterior * batch.weight[:, None]
+    mass = share.sum(axis=0)
+    expected = Stats(np.diag(mass), kernels.accumulate(batch.blocks, share))
+    virtual = task.smoothing.virtual(task.schema, expected, np.eye(len(mass)))
+    weights = weights_of(task.schema, expected.sums, virtual)
+    return _importances(task.schema, mass / mass.sum(), weights)
+
+
+def _importances(schema: Schema, prior: Array, weights: Array) -> Array:
     out = np.zeros(schema.width)
     place = np.cumsum([0, *(c.width if c.kind == "count" else 1 for c in schema.columns)])
     for group in schema.groups:
-        information = _information(group, model.weights[:, group.span], prior)
+        information = _information(group, weights[:, group.span], prior)
         start = 0
         for i in group.members:
             column = schema.columns[i]

@@ -25,7 +25,7 @@ from misnomer.classifiers.probabilities import (
     warning_of_seen_rows,
 )
 from misnomer.rows import read
-from misnomer.rows.frames import as_table, is_frame
+from misnomer.rows.frames import as_table, check_rows, is_frame
 from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         if not _num_samples(X):
             raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}): X has no rows")
         if reset:
-            whole = came if getattr(came, "ndim", 0) == 2 else X
+            whole = came if getattr(came, "ndim", 0) == 2 and not _names_are_mixed(came) else X
             validate_data(estimator, whole, reset=True, skip_check_array=True)
         return X
     if isinstance(X, list | tuple):
@@ -53,6 +53,8 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         X = np.asarray(X, dtype=object) if plain.dtype.kind in "US" else plain
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan) if X.dtype.kind in "fiu" else X
+    if not sparse.issparse(X) and (isinstance(X, np.ndarray) or not hasattr(X, "__array__")):
+        check_rows(X)
     return validate_data(
         estimator,
         X,
@@ -61,6 +63,11 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         dtype=None,
         ensure_all_finite=False,
     )
+
+
+def _names_are_mixed(X: Any) -> bool:
+    """Tell a frame with names of several types, which scikit-learn refuses: they become texts."""
+    return len({isinstance(name, str) for name in getattr(X, "columns", ())}) > 1
 
 
 def as_given(X: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ def _is_huge(y: NDArray[Any]) -> bool:
 
 
 def _objects(y: Any) -> Any:
+    if isinstance(y, str | Mapping | Set) or not isinstance(y, Iterable):
+        raise TypeError(f"the labels are a {type(y).__name__}: pass a list with one for each row")
     y = list(y)
     text = [isinstance(value, str) for value in y]
     mixed = any(text) and not all(text)

@@ -14,8 +14,9 @@ from misnomer import channel as channels
 from misnomer import kernels
 from misnomer.classifiers import inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.choose import importances_of_rows
 from misnomer.classifiers.probabilities import align_columns
-from misnomer.engines.stream import Stream, joined
+from misnomer.engines.local import Stream, joined
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
 from misnomer.learners.learner import Learner
@@ -24,7 +25,7 @@ from misnomer.learners.trees import Trees
 from misnomer.posterior import Posterior
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.sparse.model import is_many
-from misnomer.solvers.task import Task
+from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Fold, Schema
 
 Array = NDArray[np.float64]
@@ -66,6 +67,9 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         The share of each true class among the labeled rows.
     noise_matrix_ : (K, K) array
         P(given | true) of the training rows: rows given, columns true, columns sum to one.
+    feature_importances_ : (d,) array
+        How much each column tells about the class by itself: mutual information, as in
+        `NoisyLabelNB`, of the training rows and the classes that they probably are.
     model_ : Model
         All of it.
     n_iter_, lower_bound_, converged_, history_
@@ -136,6 +140,22 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         said = (sample_weight, trusted, checked, noise_groups, pred_probs, design_weight)
         self._learn(X, y, *said)
         return self
+
+    @property
+    def feature_importances_(self) -> Array:
+        """How much each column tells about the class by itself."""
+        check_is_fitted(self)
+        told: Array | None = getattr(self, "_told", None)
+        if told is None:
+            raise AttributeError(
+                "feature_importances_ is known after a fit in memory to few labels"
+            )
+        return told
+
+    def _remember(self, task: Task, fit: Fit) -> None:
+        found = fit.details.posterior
+        # of many labels, not every class of a row is kept
+        self._told = importances_of_rows(task, found) if isinstance(found, np.ndarray) else None
 
     def _solver(self, groups: int = 0) -> Any:
         """Build the head of the learners."""

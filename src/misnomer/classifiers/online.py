@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.choose import solve, takes_as_true
 from misnomer.engines.local import fold
 from misnomer.model import Model
-from misnomer.rows import read, read_like
+from misnomer.rows import grown, read, read_like
 from misnomer.smoothing import resolve
 from misnomer.solvers.counts import from_counts
 from misnomer.solvers.task import Fit, Task, tally
@@ -66,12 +67,16 @@ def update(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> 
     _check_classes(naming, classes if seen else None, y)
     codes = naming.codes(y)
     weight, X, codes, *_ = inputs.drop_weightless(weight, X, codes, None)
-    families = estimator.families if seen is None else _families(seen.schema)
-    fresh, blocks = read(X, families, min_categories=estimator._setting("min_categories"))
-    smoothing = resolve(estimator.smoothing)
-    if seen is not None:
-        fresh, seen = _merge_schema(seen, fresh)
+    if seen is None:
+        fresh, blocks = read(
+            X, estimator.families, min_categories=estimator._setting("min_categories")
+        )
+        _say_texts(fresh)
+    else:
+        more = grown(X, seen.schema, may_be_signed=estimator.families == "auto")
+        fresh, seen = _merge_schema(seen, more)
         blocks = read_like(X, fresh)
+    smoothing = resolve(estimator.smoothing)
     batch = Batch(blocks, codes, weight)
     task = Task(fresh, [batch], fold, naming.channel, smoothing, max_iter=estimator.max_iter)
     if seen is None:
@@ -142,11 +147,16 @@ def _check_classes(naming: inputs.Naming, classes: Any, y: Any) -> None:
         )
 
 
-def _families(schema: Schema) -> Any:
-    """Read later rows as the first ones were: a column does not change its family."""
-    if [column.kind for column in schema.columns] == ["count"] and schema.columns[0].width > 1:
-        return "count"
-    return {column.name: column.kind for column in schema.columns}
+def _say_texts(schema: Schema) -> None:
+    """Say that a vocabulary does not grow."""
+    texts = [repr(column.name) for column in schema.columns if column.kind == "text"]
+    if texts:
+        warnings.warn(
+            f"column {', '.join(texts)}: the words are those of the first call to partial_fit, and "
+            "words that come later say nothing; hash the texts (HashingVectorizer), or call fit "
+            "with all rows",
+            stacklevel=5,
+        )
 
 
 def _empty(stats: Stats) -> Stats:

@@ -112,7 +112,7 @@ def _by_name(given: Any, classes: NDArray[Any]) -> Array:
 
 def _read(path: Path) -> Any:
     if path.suffix.lower() != ".npy":
-        from misnomer.rows.files.tables import read_table
+        from misnomer.rows.scan import read_table
 
         return read_table(path)
     try:

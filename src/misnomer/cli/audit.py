@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from misnomer.audit.files.save import save_run
+from misnomer.audit.files.folder import save_run
 from misnomer.audit.pipeline import run as audited
 from misnomer.audit.request import Request, bytes_of
 from misnomer.store.folders import check_vacant

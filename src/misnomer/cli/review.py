@@ -116,7 +116,8 @@ def _summary(session: Any, folder: Path) -> str:
 def export(
     folder: Folder,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="A new .csv, .parquet or (with --format) .json.")
+        Path,
+        typer.Option("--out", "-o", help="A new .csv, .xlsx, .parquet or (with --format) .json."),
     ],
     probability: Annotated[
         float | None,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, overload
+from typing import Any
 
 import cloudpickle
 import dask
@@ -24,7 +24,7 @@ from distributed import Client, Future, LocalCluster, get_client
 from numpy.typing import NDArray
 
 from misnomer.engines import local
-from misnomer.engines.stream import Stream, joined
+from misnomer.engines.local import Batches, Stream, joined
 from misnomer.table import Batch, numbered
 
 
@@ -229,7 +229,7 @@ def _current() -> Client | None:
     return found
 
 
-class Kept(Sequence[Batch]):
+class Kept(Batches):
     """Batches on the workers, part by part; one that is asked for is fetched."""
 
     def __init__(
@@ -263,14 +263,7 @@ class Kept(Sequence[Batch]):
     def __len__(self) -> int:
         return sum(map(len, self._sizes))
 
-    @overload
-    def __getitem__(self, place: int) -> Batch: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Batch]: ...
-    def __getitem__(self, place: int | slice) -> Batch | Sequence[Batch]:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
+    def _at(self, place: int) -> Batch:
         for future, sizes in zip(self.futures, self._sizes, strict=True):
             if place < len(sizes):
                 chosen = self.cluster.client.submit(_chosen, future, place, pure=False)

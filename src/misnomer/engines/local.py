@@ -1,15 +1,29 @@
-"""Go over batches in this process, in their order; arrays may go along, row for row."""
+"""Go over batches in this process, in their order: rows in memory, or partly on disk.
+
+A ``Stream`` is a sequence of batches like any other, so every solver runs on it as it is. The
+compact form of a table is 10 to 50 times smaller than its text; what exceeds the memory that it
+was given goes to a temporary file and is read back, ahead of the kernels, at every pass.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import io
+import os
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import IO, Any, overload
 
+import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from misnomer.table import Batch
+from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
+from misnomer.table import Batch, joined_checks, joined_groups, numbered
 
 
 def fold(step: Callable[..., Any], batches: Iterable[Batch], *aligned: NDArray[Any]) -> Any:
@@ -52,3 +66,215 @@ def stepped(
     """Take a step with a batch and its rows of the arrays, which begin at row ``first`` of all."""
     rows = slice(batch.start - first, batch.start - first + len(batch))
     return step(batch, *(array[rows] for array in aligned))
+
+
+_AHEAD = 2  # batches read before they are needed
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the arrays of a batch lie in the file, and what they are."""
+
+    offset: int
+    arrays: tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape
+    build: Callable[[list[Any]], Batch]
+
+
+class Batches(Sequence[Batch]):
+    """Batches that are not all here: one that is asked for is fetched."""
+
+    def _at(self, place: int) -> Batch:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, place: int) -> Batch: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Batch]: ...
+    def __getitem__(self, place: int | slice) -> Batch | Sequence[Batch]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        return self._at(range(len(self))[place])
+
+
+class Stream(Batches):
+    """Batches, in the order in which they were put in.
+
+    Parameters
+    ----------
+    batches : iterable of Batch
+        Taken one by one; never all in memory at once.
+    memory : int
+        Bytes that may stay in memory; the rest goes to a temporary file.
+
+    Examples
+    --------
+    >>> rows = Batch((Codes(np.zeros((3, 1), np.uint8), (2,)),), np.zeros(3, np.int32))
+    >>> stream = Stream([rows, rows], memory=0)
+    >>> len(stream), stream.rows, [len(batch) for batch in stream]
+    (2, 6, [3, 3])
+    """
+
+    def __init__(self, batches: Iterable[Batch], *, memory: int = 1 << 30) -> None:
+        self._kept: list[Batch] = []
+        self._spilled: list[_Place] = []
+        self._file: IO[bytes] | None = None
+        self.rows = 0
+        left = memory
+        for batch in numbered(batches):
+            self.rows += len(batch)
+            left -= size(batch)
+            if left >= 0 and not self._spilled:
+                self._kept.append(batch)
+            else:
+                self._spilled.append(self._spill(batch))
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._spilled)
+
+    def _at(self, place: int) -> Batch:
+        if place < len(self._kept):
+            return self._kept[place]
+        return self._read(self._spilled[place - len(self._kept)])
+
+    def __iter__(self) -> Iterator[Batch]:
+        yield from self._kept
+        if not self._spilled:
+            return
+        with ThreadPoolExecutor(1) as pool:
+            waiting: list[Future[Batch]] = []
+            for place in self._spilled:
+                waiting.append(pool.submit(self._read, place))
+                if len(waiting) > _AHEAD:
+                    yield waiting.pop(0).result()
+            for future in waiting:
+                yield future.result()
+
+    def take(self, rows: NDArray[np.integer[Any]]) -> Batch:
+        """Select rows by their positions in all of the batches, in rising order."""
+        found, start = [], 0
+        for batch in self:
+            first, last = np.searchsorted(rows, (start, start + len(batch)))
+            if first < last or not start:
+                found.append(batch.take(rows[first:last] - start))
+            start += len(batch)
+        return joined(found)
+
+    @property
+    def spilled(self) -> int:
+        """Bytes on disk."""
+        return self._file.seek(0, io.SEEK_END) if self._file is not None else 0
+
+    def _spill(self, batch: Batch) -> _Place:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="misnomer-", buffering=0)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
+        arrays, build = _taken_apart(batch)
+        offset = self._file.seek(0, io.SEEK_END)
+        for array in arrays:
+            view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            while len(view):
+                view = view[self._file.write(view) :]
+        return _Place(offset, tuple((a.dtype.str, a.shape) for a in arrays), build)
+
+    def _read(self, place: _Place) -> Batch:
+        assert self._file is not None
+        arrays, offset = [], place.offset
+        for kind, shape in place.arrays:
+            array = np.empty(shape, np.dtype(kind))
+            view = array.reshape(-1).view(np.uint8).data
+            done = 0
+            while done < len(view):  # a position of its own: several readers do not disturb
+                part = os.preadv(self._file.fileno(), [view[done:]], offset + done)
+                if part <= 0:
+                    raise OSError("the temporary file of compact rows was cut short")
+                done += part
+            offset += array.nbytes
+            arrays.append(array)
+        return place.build(arrays)
+
+
+_BESIDE = ("weight", "group", "said", "design")  # what a batch may hold beside its blocks
+
+
+def size(batch: Batch) -> int:
+    """Bytes of a batch in its compact form."""
+    return sum(array.nbytes for array in _taken_apart(batch)[0])
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """Put batches of one table one under another, in memory.
+
+    Examples
+    --------
+    >>> rows = Batch((Codes(np.zeros((3, 1), np.uint8), (2,)),), np.zeros(3, np.int32))
+    >>> len(joined([rows, rows]))
+    6
+    """
+    if len(batches) == 1:
+        return batches[0]
+    blocks = tuple(_stacked(same) for same in zip(*(b.blocks for b in batches), strict=True))
+    given = np.concatenate([batch.given for batch in batches])
+    weight = None
+    if any(batch.weight is not None for batch in batches):
+        weights = [np.ones(len(b)) if b.weight is None else b.weight for b in batches]
+        weight = np.concatenate(weights)
+    beside = {"group": joined_groups(batches), **joined_checks(batches)}
+    return Batch(blocks, given, weight, **beside)
+
+
+def _stacked(blocks: Sequence[Any]) -> Block:
+    first = blocks[0]
+    if isinstance(first, Codes):
+        return replace(first, codes=np.concatenate([block.codes for block in blocks]))
+    if isinstance(first, Reals):
+        return replace(first, values=np.concatenate([block.values for block in blocks]))
+    if isinstance(first, Words):
+        return Words(sparse.csr_array(sparse.vstack([block.matrix for block in blocks], "csr")))
+    bits = np.concatenate([block.bits for block in blocks])
+    if all(block.observed is None for block in blocks):
+        return replace(first, bits=bits)
+    full = [np.full_like(b.bits, 255) if b.observed is None else b.observed for b in blocks]
+    return replace(first, bits=bits, observed=np.concatenate(full))
+
+
+def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
+    """Split a batch into its arrays, and say how to put them together again."""
+    arrays: list[Any] = [batch.given]
+    names = [name for name in _BESIDE if getattr(batch, name) is not None]
+    arrays += [getattr(batch, name) for name in names]
+    start = batch.start
+    makers: list[tuple[int, Callable[[list[Any]], Block]]] = []
+    for block in batch.blocks:
+        parts, make = _parts(block)
+        arrays += parts
+        makers.append((len(parts), make))
+
+    def build(found: list[Any]) -> Batch:
+        beside = dict(zip(names, found[1:], strict=False))
+        rest = found[1 + len(names) :]
+        blocks = []
+        for count, make in makers:
+            blocks.append(make(rest[:count]))
+            rest = rest[count:]
+        return Batch(tuple(blocks), found[0], start=start, **beside)
+
+    return arrays, build
+
+
+def _parts(block: Block) -> tuple[list[Any], Callable[[list[Any]], Block]]:
+    if isinstance(block, Codes):
+        sizes = block.sizes
+        return [block.codes], lambda a: Codes(a[0], sizes)
+    if isinstance(block, Flags):
+        columns = block.columns
+        parts = [block.bits] if block.observed is None else [block.bits, block.observed]
+        return parts, lambda a: Flags(a[0], a[1] if len(a) > 1 else None, columns)
+    if isinstance(block, Reals):
+        empty = replace(block, values=block.values[:0].copy())  # a view would keep all rows
+        return [block.values], lambda a: replace(empty, values=a[0])
+    matrix, shape = block.matrix, block.matrix.shape
+
+    def words(a: list[Any]) -> Words:
+        return Words(sparse.csr_array((a[0], a[1], a[2]), shape=shape))
+
+    return [matrix.data, matrix.indices, matrix.indptr], words

@@ -117,7 +117,7 @@ def _lean(
         return 0.0, 0.0
     label, weight, every = rows.label[at], rows.weight[at], np.arange(len(at))
     chance = (channel[label] * softmax(logits[at])[0]).sum(axis=1)
-    usual = calibrated(first.problem.scored[0].scores[at], np.eye(rows.classes)[label], weight)[0]
+    usual = calibrated(first.problem.scored[0].scores[at], np.eye(rows.classes)[label], weight)
     usual = usual[every, label]
     gain = np.log(np.maximum(chance, LEAST_CHANCE)) - np.log(np.maximum(usual, LEAST_CHANCE))
     total = float(weight.sum())

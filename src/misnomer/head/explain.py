@@ -35,11 +35,10 @@ from misnomer.head.objective import (
 from misnomer.head.rates import choose_strata, labeled_rows
 from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
-from misnomer.learners.learner import LEAST_CHANCE, Learner, Scored, View, calibrated
+from misnomer.learners.learner import LEAST_CHANCE, Learner, Scored, View
 from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
 from misnomer.learners.rows import Rows
 from misnomer.learners.trees import Forest
-from misnomer.solvers.lbfgs import minimise
 
 Array = NDArray[np.float64]
 
@@ -47,7 +46,6 @@ START_RATES = (0.02, 0.2, 0.4)
 SEARCHED_ROWS = 2000  # up to which every start has learners of its own
 FIRST_STEPS = 30  # of a search from each of several starts; the best goes on
 CHOSEN_RATES = 4  # times that the typical rate is chosen anew
-FLAT_SLOPE = 1e-2
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
 LEAST_SHARE = 0.01  # of a learner in the mixture
@@ -161,12 +159,8 @@ class Search:
         """Explain the labels, from every start."""
         K = rows.classes
         plain = View(np.eye(K), self.beliefs.temper)
-        first, shown = self.ground.plain.cross_fit(rows, plain), np.inf
-        if not self.ground.of_labels:  # what is sure of given labels may be surer of true classes
-            at, said = rows.at_face_value
-            shown = calibrated(first[0].scores[at], said, rows.weight[at])[1]
-        anchor = self._anchor(rows, first[0])
-        problem = Problem(rows, first, anchor, 0, self.beliefs, shown)
+        first = self.ground.plain.cross_fit(rows, plain)
+        problem = Problem(rows, first, self._anchor(rows, first[0]), 0, self.beliefs)
         starts = self._starts(problem)
         if rows.evidence is not None:
             starts = starts[:1]  # what is said comes with channels of its own
@@ -178,8 +172,8 @@ class Search:
         if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
             found = [self._explained(problem, fixed, plain, [start]) for start in starts]
         else:
-            starts.append(Start(best.point.channel, best.typical))
-            found = [self._explained(problem, fixed, plain, starts)]
+            known = Start(best.point.channel, best.typical)
+            found = [self._explained(problem, fixed, plain, [starts[0], known])]
         if is_drawn(rows):
             return self._with_checks(found, plain)
         return found
@@ -298,12 +292,8 @@ class Search:
         """Find the best parameters from a start, the typical rate chosen anew now and then."""
         for _ in range(rounds):
             believed = typical
-            vector, _, converged = minimise(
-                lambda at, believed=believed: problem(at, believed),  # type: ignore[misc]
-                vector,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                slope=FLAT_SLOPE,
+            vector, _, converged = problem.minimum(
+                vector, believed, max_iter=self.max_iter, tol=self.tol
             )
             point = problem.read(vector)
             judged = problem.judge(problem.logits(point), point.channel)

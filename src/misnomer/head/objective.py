@@ -28,11 +28,13 @@ from misnomer import kernels
 from misnomer.learners.learner import Scored, anchored, over_classes
 from misnomer.learners.rows import Rows
 from misnomer.learners.trees import Forest
+from misnomer.solvers.lbfgs import minimise
 
 Array = NDArray[np.float64]
 
 LEAST = 1e-300
-MOST_SHOWN = 15.0  # times the temper that labels as they are show
+LEAST_CURVATURE = 0.1  # of an entry that hardly matters: it is not moved without end
+FLAT_SLOPE = 1e-4  # of all entries, in usual steps, where a search ends
 FARTHEST_LOG = 6.0  # a trial step of log B goes no farther from its mean
 
 
@@ -46,6 +48,8 @@ class Beliefs:
         Of naive Bayes' scores: typical factor, and standard deviation of its logarithm.
     together : float
         What B is at least believed to be where columns are seen together.
+    certain : float
+        What B is at most believed to be: columns that repeat each other claim any certainty.
     share_count : float or (J,) array
         Dirichlet count of each learner's share w.
     shift_spread : float
@@ -59,6 +63,7 @@ class Beliefs:
     temper: float = 0.4
     temper_spread: float = 0.5
     together: float = 1.5
+    certain: float = 8.0
     share_count: float | Array = 0.1
     shift_spread: float = 2.0
     anchor_rows: float = 15.0
@@ -126,9 +131,6 @@ class Problem:
         The learner whose scale says how far classes are apart: naive Bayes.
     beliefs : Beliefs
         What is believed beforehand.
-    shown : float
-        The temper by which naive Bayes explains the labels as they are: B is not believed to be
-        many times that, however sure naive Bayes of many columns is of itself.
     label_worth : float
         What a row counts that nobody has drawn and checked.
     mean_shift : float or (K,) array
@@ -140,7 +142,6 @@ class Problem:
     anchor: Array
     own: int = 0
     beliefs: Beliefs = BELIEFS
-    shown: float = np.inf
     label_worth: float = 1.0
     mean_shift: Array | float = 0.0
 
@@ -170,7 +171,7 @@ class Problem:
         claimed = self.beliefs.temper * float(self.units[self.own])
         if any(isinstance(one.scorer, Forest) for one in self.scored):
             claimed = max(claimed, self.beliefs.together)
-        return float(np.log(min(claimed, MOST_SHOWN * self.shown)))
+        return float(np.log(min(claimed, self.beliefs.certain)))
 
     def read(self, vector: Array) -> Point:
         """Name the entries: log B, logits of w (J), a (K), logits of the columns of C (K, K)."""
@@ -246,6 +247,56 @@ class Problem:
         _, label, _, weight = self._said
         at = np.flatnonzero(label >= 0)
         return sparse.csr_array((weight[at], (label[at], at)), shape=(self.size[1], len(label)))
+
+    def pace(self, vector: Array, typical: Typical) -> Array:
+        """Say what a usual step is in each entry: one over the root of its curvature.
+
+        The curvature is what it would be if the true classes were known.
+        """
+        point, weight = self.read(vector), self._said[3]
+        logits = self.logits(point)
+        judged = self.judge(logits, point.channel)
+        share = judged.share
+
+        def spread(scores: Array) -> float:
+            mean = over_classes(share * scores)
+            return float(weight @ (over_classes(share * scores**2) - mean**2))
+
+        by_temper = spread(logits) + self.beliefs.temper_spread**-2
+        factors = point.temper * point.shares * (1.0 - point.shares)
+        pairs = zip(factors, self._said[0], strict=True)
+        by_share = [factor**2 * spread(scores) for factor, scores in pairs]
+        by_shift = point.temper**2 * (weight @ (share * (1.0 - share)))
+        by_shift += self.beliefs.shift_spread**-2
+        joint = self.joint(judged.posterior) + typical.counts(*point.channel.shape)
+        by_channel = joint * (1.0 - point.channel)
+        curvature = np.concatenate([[by_temper], by_share, by_shift, by_channel.ravel()])
+        return 1.0 / np.sqrt(np.maximum(curvature, LEAST_CURVATURE))
+
+    def minimum(
+        self, start: Array, typical: Typical, *, max_iter: int, tol: float
+    ) -> tuple[Array, float, bool]:
+        """Search from a start, each entry in steps of its own size.
+
+        Returns
+        -------
+        vector : (P,) array
+            Where the search ended.
+        value : float
+            The negative log posterior there.
+        converged : bool
+            Whether it ended by itself.
+        """
+        pace = self.pace(start, typical)
+
+        def scaled(at: Array) -> tuple[float, Array]:
+            value, slope = self(at * pace, typical)
+            return value, slope * pace
+
+        end, value, converged = minimise(
+            scaled, start / pace, max_iter=max_iter, tol=tol, slope=FLAT_SLOPE
+        )
+        return end * pace, value, converged
 
     def __call__(self, vector: Array, typical: Typical) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""

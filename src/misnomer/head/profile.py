@@ -16,9 +16,8 @@ from scipy.special import ndtr
 
 from misnomer.estimate import Estimate
 from misnomer.head.answer import Answer, Totals
-from misnomer.head.explain import FLAT_SLOPE, Explanation
+from misnomer.head.explain import Explanation
 from misnomer.head.objective import Beliefs, Typical, belief_cost
-from misnomer.solvers.lbfgs import minimise
 
 Array = NDArray[np.float64]
 
@@ -83,13 +82,7 @@ def _stop(one: Explanation, rate: float, beliefs: Beliefs) -> tuple[float, Total
     K = problem.size[1]
     held = 0.5 * one.point.channel + 0.5 * typical.counts(K, K) / SCANNED_ROWS
     start = problem.write(held, one.point)
-    vector, value, _ = minimise(
-        lambda at: problem(at, typical),
-        start,
-        max_iter=SCAN_STEPS,
-        tol=SCAN_TOLERANCE,
-        slope=FLAT_SLOPE,
-    )
+    vector, value, _ = problem.minimum(start, typical, max_iter=SCAN_STEPS, tol=SCAN_TOLERANCE)
     moved = replace(one, point=problem.read(vector), typical=typical)
     return value + belief_cost(typical, K, beliefs), _totals(moved)
 

@@ -91,7 +91,8 @@ class Head:
             return Search(self.through, self.once, self.beliefs, *limits)
         if task.schema.statistics:
             return Search(self.through, (*self.once, Brought()), self.beliefs, *limits)
-        return Search((), (), replace(self.beliefs, temper=BROUGHT_TEMPER), *limits, BROUGHT)
+        beliefs = replace(self.beliefs, temper=BROUGHT_TEMPER, certain=np.inf)
+        return Search((), (), beliefs, *limits, BROUGHT)
 
     def _rows(self, task: Task, batch: Batch) -> Rows:
         smoothing, labels = held(task.smoothing), task.channel.n_labels

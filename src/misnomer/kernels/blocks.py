@@ -55,6 +55,12 @@ class Flags:
     def width(self) -> int:
         return 2 * self.columns
 
+    def codes(self) -> NDArray[np.uint8]:
+        """Unpack the flags, (n, d): 0 and 1, and 2 where nothing was observed."""
+        bits = (self.bits,) if self.observed is None else (self.bits, self.observed)
+        on, *seen = (np.unpackbits(b, axis=1, count=self.columns, bitorder="little") for b in bits)
+        return np.where(seen[0] == 1, on, np.uint8(2)) if seen else on
+
     def take(self, rows: Any) -> Flags:
         seen = None if self.observed is None else np.ascontiguousarray(self.observed[rows])
         return replace(self, bits=np.ascontiguousarray(self.bits[rows]), observed=seen)

@@ -203,11 +203,11 @@ def within_reach(scores: Array, weight: Array | None = None) -> Array:
     return centered(scores if farthest >= -reach else np.maximum(behind, -reach))
 
 
-def calibrated(scores: Array, said: Array, weight: Array) -> tuple[Array, float]:
-    """Temper and shift scores to what is said: P(class | x), (n, K), and the temper.
+def calibrated(scores: Array, said: Array, weight: Array) -> Array:
+    """Temper and shift scores to what is said: P(class | x), (n, K).
 
     ``said`` is the likelihood of each row's label or answers, (n, K); one-hot for a label that is
-    taken as it is. The temper is that of scores brought to a root mean square of one.
+    taken as it is.
     """
     square = float(weight @ np.mean(scores**2, axis=1)) / max(float(weight.sum()), 1e-300)
     K, unit = scores.shape[1], max(float(np.sqrt(square)), 1e-9)
@@ -226,7 +226,7 @@ def calibrated(scores: Array, said: Array, weight: Array) -> tuple[Array, float]
 
     vector, _, _ = minimise(loss, np.zeros(K + 1), max_iter=60)
     temper = float(np.exp(np.clip(vector[0], -20.0, 20.0)))
-    return kernels.softmax(temper * scores / unit + vector[1:])[0], temper
+    return kernels.softmax(temper * scores / unit + vector[1:])[0]
 
 
 def clear_gain(scores: Array, said: Array, weight: Array, chance: Array) -> int:
@@ -245,7 +245,7 @@ def clear_gain(scores: Array, said: Array, weight: Array, chance: Array) -> int:
     """
     if not len(scores):
         return 0
-    own = (calibrated(scores, said, weight)[0] * said).sum(axis=1)
+    own = (calibrated(scores, said, weight) * said).sum(axis=1)
     gain = np.log(np.maximum(own, LEAST_CHANCE)) - np.log(np.maximum(chance, LEAST_CHANCE))
     clear = CLEAR_ERRORS * float(gain.std()) / np.sqrt(len(gain))
     return int(gain.mean() > clear) - int(gain.mean() < -clear)

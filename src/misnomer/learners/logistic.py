@@ -143,7 +143,7 @@ class _Fit:
         """Explain what is said of the first fold by the others, tempered: log likelihood."""
         places, scores = self._first
         seen, weight = self.problem.seen[places], self.rows.weight[places]
-        chance = (calibrated(scores, seen, weight)[0] * seen).sum(axis=1)
+        chance = (calibrated(scores, seen, weight) * seen).sum(axis=1)
         return float(weight @ np.log(np.maximum(chance, LEAST_CHANCE)))
 
     def gain(self, view: View) -> int:

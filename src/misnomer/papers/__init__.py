@@ -9,9 +9,8 @@ and Willett: `CombinedBayesTest`, `BestQuantizer`. Aiolli: `text_classifier`, `G
 from misnomer.papers.aiolli import GaussianMixtureNB, text_classifier
 from misnomer.papers.cestnik import Bayes1, Bayes2, Bayes3, accuracy_against_m
 from misnomer.papers.denis import NBCCCN, NBCCCNEM, NBUNL, PUNB
-from misnomer.papers.lynch import CombinedBayesTest
+from misnomer.papers.lynch import BestQuantizer, CombinedBayesTest
 from misnomer.papers.preset import VBNB
-from misnomer.papers.quantizer import BestQuantizer
 from misnomer.papers.zeng import INB, NAL, NLNN, BayesANIL, NoiseFilterNB
 from misnomer.solvers.counts import m_estimate_probability
 from misnomer.solvers.exact.error import probability_of_error

@@ -1,30 +1,32 @@
-"""Lynch and Willett: the Combined Bayes Test, for labels of two classes wrong at known rates."""
+"""Lynch and Willett: the Combined Bayes Test, for labels of two classes wrong at known rates.
+
+And into how many symbols to cut measurements for it: as many as the training data can bear.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from misnomer.solvers.exact.counts import (
     Array,
-    Counts,
-    LabeledCounts,
     alpha_pair,
     checked_counts,
-    labeled_counts,
+    checked_prior,
+    checked_sizes,
 )
-from misnomer.solvers.exact.error import checked_prior, probability_of_error
-from misnomer.solvers.exact.evidence import log_evidence, predictive
-from misnomer.solvers.exact.quantization import best_quantization
+from misnomer.solvers.exact.error import probability_of_error
+from misnomer.solvers.exact.evidence import SymbolTable, symbol_table
+from misnomer.solvers.exact.quantization import Method, best_quantization
 
 MIN_LOG_ODDS = 1e-9  # smaller log-odds are rounding: exact ties are common with small counts
 
@@ -251,96 +253,95 @@ def _log_proba(odds: Array) -> Array:
     return np.stack([-np.logaddexp(0.0, odds), -np.logaddexp(0.0, -odds)], axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class SymbolTable:
-    """The counts of a column's symbols and the exact evidence that each carries.
+MAX_ROWS_EXACT = 20  # in both classes together: a second or two
+
+
+@dataclass(eq=False, repr=False)
+class BestQuantizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Bin each column at quantiles, into the number of bins with the smallest P(e).
+
+    With few bins classes look alike, with many each holds too few rows to learn from: P(e) of the
+    Combined Bayes Test (6) is smallest at some number between, ``M* = argmin_M P(e; M)``, which
+    depends on the rows per class and on how many labels are wrong. Up to 20 rows in both classes
+    together M* comes from exact enumeration; beyond, from the best rule that looks at the observed
+    symbol's own counts only (:func:`misnomer.solvers.exact.quantization.best_quantization`).
+
+    Parameters
+    ----------
+    alpha : float or pair of float
+        P(true class is the other one | given class), in [0, 1/2), in the order of sorted labels.
+    n_per_class : int or pair of int, optional
+        Rows per given class; by default counted in y, or half of the rows where y is absent or does
+        not hold two classes.
+    dirichlet : float
+        Dirichlet parameter of each symbol.
 
     Attributes
     ----------
-    name : str
-        The column, for messages.
-    symbols : tuple
-        The symbols seen in training, in order.
-    counts : (2, m) array
-        Rows of each given class showing each symbol.
-    n_symbols : int or None
-        How many symbols there are; None stands for those seen.
-    believe : callable
-        Puts counts beside what is believed of labels and symbols.
-    log_predictive : (2, m + 1) array
-        Log P(symbol | class); the last column is a symbol not seen in training.
-    """
-
-    name: str
-    symbols: tuple[object, ...]
-    counts: Counts
-    n_symbols: int | None
-    believe: Callable[[Counts], LabeledCounts]
-    log_predictive: Array
-
-    def codes(self, values: Iterable[object]) -> NDArray[np.int64]:
-        """Return the place of each symbol in ``symbols``; m, m + 1, ... are new ones."""
-        place: dict[object, int] = {symbol: i for i, symbol in enumerate(self.symbols)}
-        codes = np.array([place.setdefault(v, len(place)) for v in values], dtype=np.int64)
-        if self.n_symbols is not None and len(place) > self.n_symbols:
-            raise ValueError(
-                f"{self.name} shows {list(place)[self.n_symbols]!r}, one symbol more than "
-                f"n_symbols={self.n_symbols}: raise n_symbols."
-            )
-        return codes
-
-    def log_ratio(self, values: Iterable[object]) -> Array:
-        """Return log P(symbol | class 1) - log P(symbol | class 0) of each value."""
-        codes = np.minimum(self.codes(values), len(self.symbols))
-        return np.asarray(self.log_predictive[1, codes] - self.log_predictive[0, codes])
-
-    def batch_log_ratio(self, values: Iterable[object]) -> float:
-        """Return the same for all values together, known to be of one class."""
-        codes = self.codes(values)
-        if self.n_symbols is None:
-            codes = codes[codes < len(self.symbols)]
-        test = np.bincount(codes, minlength=len(self.symbols))
-        new = len(test) - len(self.symbols)
-        training = self.believe(np.pad(self.counts, ((0, 0), (0, new))))
-        return log_evidence(training, test, 1) - log_evidence(training, test, 0)
-
-
-def symbol_table(
-    values: Iterable[object],
-    given: NDArray[np.int64],
-    weights: NDArray[np.int64],
-    *,
-    name: str,
-    alpha: tuple[float, float],
-    dirichlet: ArrayLike = 1.0,
-    n_symbols: int | None = None,
-) -> SymbolTable:
-    """Count the symbols of a column under each given class, and weigh them.
+    n_bins_ : int
+        M*; a column with many equal values may get fewer bins.
+    method_ : {"exact", "own-counts"}
+        How M* was found.
+    bin_edges_ : list of arrays
+        The inner edges of each column; a value on an edge belongs to the bin above.
+    n_features_in_ : int
 
     Examples
     --------
-    >>> given, ones = np.array([0, 0, 1, 1]), np.ones(4, dtype=int)
-    >>> table = symbol_table("aabb", given, ones, name="Column 0", alpha=(0.0, 0.0))
-    >>> table.symbols, np.exp(table.log_ratio("ab")).round(9)
-    (('a', 'b'), array([0.33333333, 3.        ]))
+    >>> X, y = np.arange(10.0).reshape(-1, 1), np.repeat([0, 1], 5)
+    >>> cut = BestQuantizer(alpha=0.1).fit(X, y)
+    >>> cut.n_bins_, cut.method_, cut.transform([[-1.0], [4.5], [99.0]]).ravel()
+    (3, 'exact', array([0, 1, 2]))
     """
-    column = list(values)
-    symbols = _sorted(set(column))
-    place = {symbol: i for i, symbol in enumerate(symbols)}
-    codes = np.array([place[v] for v in column], dtype=np.int64)
-    counts = np.zeros((2, len(symbols)), dtype=np.int64)
-    np.add.at(counts.reshape(-1), given * len(symbols) + codes, weights)
-    believe = partial(labeled_counts, alpha=alpha, dirichlet=dirichlet, n_symbols=n_symbols)
-    seen = predictive(believe(counts))
-    unseen = np.ones((2, 1))  # no evidence, where the number of symbols leaves no room
-    if n_symbols is not None and n_symbols > len(symbols):
-        unseen = predictive(believe(np.pad(counts, ((0, 0), (0, 1)))))[:, -1:]
-    logs = np.log(np.concatenate([seen, unseen], axis=1))
-    return SymbolTable(name, symbols, counts, n_symbols, believe, logs)
+
+    alpha: float | Sequence[float] = 0.0
+    _: KW_ONLY
+    n_per_class: int | Sequence[int] | None = None
+    dirichlet: float = 1.0
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Find the number of bins and the edges of each column."""
+        rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64)
+        sizes = self._sizes(len(rows), y)
+        self.method_: Method = "exact" if sum(sizes) <= MAX_ROWS_EXACT else "own-counts"
+        self.n_bins_ = best_quantization(
+            sizes, self.alpha, dirichlet=self.dirichlet, method=self.method_
+        )
+        self.bin_edges_ = [inner_edges(column, self.n_bins_) for column in rows.T]
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Return the bin of each value, counted from zero."""
+        check_is_fitted(self)
+        rows: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, reset=False)
+        bins = [
+            np.searchsorted(edges, column, side="right")
+            for edges, column in zip(self.bin_edges_, rows.T, strict=True)
+        ]
+        return np.stack(bins, axis=1).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _sizes(self, n: int, y: ArrayLike | None) -> tuple[int, int]:
+        if self.n_per_class is not None:
+            return checked_sizes(self.n_per_class)
+        if y is not None:
+            _, counts = np.unique(np.asarray(y), return_counts=True)
+            if len(counts) == 2:
+                return int(counts[0]), int(counts[1])
+        return max(1, n // 2), max(1, n // 2)
 
 
-def _sorted(symbols: set[object]) -> tuple[object, ...]:
-    try:
-        return tuple(sorted(symbols))  # type: ignore[type-var]
-    except TypeError:  # words and numbers in one column have no order of their own
-        return tuple(sorted(symbols, key=lambda s: (type(s).__name__, str(s))))
+def inner_edges(column: NDArray[Any], n_bins: int) -> NDArray[np.float64]:
+    """Return the distinct quantiles 1/n_bins, 2/n_bins, ... that leave no bin empty.
+
+    Examples
+    --------
+    >>> inner_edges(np.array([0.0, 0.0, 0.0, 1.0, 2.0, 3.0]), 3)
+    array([1.33333333])
+    """
+    edges = np.unique(np.quantile(column, np.arange(1, n_bins) / n_bins))
+    return np.asarray(edges[edges > column.min()], dtype=np.float64)

@@ -24,8 +24,7 @@ from misnomer.solvers.aspect import aspect
 from misnomer.solvers.conditional.fit import Conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em_from_diagonal
-from misnomer.solvers.moments.components import dominant
-from misnomer.solvers.moments.products import feature_map, feature_rows
+from misnomer.solvers.moments.products import dominant, feature_map, feature_rows
 from misnomer.solvers.task import Fit, Task
 
 

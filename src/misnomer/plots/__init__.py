@@ -1,8 +1,10 @@
 """Pictures of an audit, as scikit-learn style displays: ``from_audit``, then ``plot``."""
 
-from misnomer.plots.errors import ErrorProbabilityDisplay
-from misnomer.plots.evidence import EvidenceDisplay
-from misnomer.plots.matrix import NoiseMatrixDisplay
+from misnomer.plots.displays import (
+    ErrorProbabilityDisplay,
+    EvidenceDisplay,
+    NoiseMatrixDisplay,
+)
 from misnomer.plots.reliability import ReliabilityDisplay
 from misnomer.plots.style import to_svg
 

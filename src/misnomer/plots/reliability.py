@@ -13,16 +13,15 @@ from misnomer.metrics.calibration import (
     forget_labels,
     reliability,
 )
-from misnomer.plots.style import FOR, QUIET, axes_of, tidy
+from misnomer.plots.style import FOR, QUIET, Display, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from misnomer.audit.result import Audit
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Promised probabilities beside the shares that came true, with their intervals.
 
     Parameters
@@ -34,8 +33,6 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
-    ax_, figure_ : Axes, Figure
-        Where it was drawn.
     line_ : ErrorbarContainer
         The points and their intervals.
 
@@ -46,8 +43,6 @@ class ReliabilityDisplay:
     [0.0, 1.0]
     """
 
-    ax_: Axes
-    figure_: Figure
     line_: Any
 
     def __init__(self, *, curve: Reliability, event: str = "the given label is wrong") -> None:
@@ -96,7 +91,7 @@ class ReliabilityDisplay:
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the points, their intervals, and the line on which promises are kept."""
-        ax = axes_of(ax)
+        ax = self._axes(ax)
         curve = self.curve
         ax.plot([0, 1], [0, 1], color=QUIET, linestyle="--", linewidth=1.2, label="kept promises")
         # an interval need not hold a share that is exactly 0 or 1 to the last bit
@@ -110,7 +105,6 @@ class ReliabilityDisplay:
         ax.set(xlabel=f"Promised P({self.event})", ylabel="Share for which it held")
         ax.legend(frameon=False, loc="upper left")
         tidy(ax, grid="both")
-        self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         return self
 
 

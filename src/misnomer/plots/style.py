@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -22,23 +23,33 @@ FOR, AGAINST, QUIET = "#2f7fd3", "#d9700f", "#8a8f98"
 _INK = "#010203"
 
 
-class Drawable(Protocol):
-    """Anything with ``plot(ax=...)``, as all displays have."""
+class Display:
+    """A picture: made from an audit or from arrays, then drawn by ``plot``.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+        Where it was drawn.
+    """
+
+    ax_: Axes
+    figure_: Figure
 
     def plot(self, *, ax: Axes | None = None) -> Any:
         """Draw on the axes."""
+        raise NotImplementedError
 
+    def _axes(self, ax: Axes | None) -> Axes:
+        """Take the axes to draw on, and remember them: those given, or those of a new figure.
 
-def axes_of(ax: Axes | None) -> Axes:
-    """Return the axes to draw on: those given, or those of a new figure.
+        pyplot is imported here and not above, so that ``import misnomer`` stays light.
+        """
+        if ax is None:
+            from matplotlib import pyplot
 
-    pyplot is imported here and not above, so that ``import misnomer`` stays light.
-    """
-    if ax is not None:
+            ax = pyplot.subplots(layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure  # type: ignore[assignment]
         return ax
-    from matplotlib import pyplot
-
-    return pyplot.subplots(layout="constrained")[1]
 
 
 def tidy(ax: Axes, *, grid: str | None = None) -> None:
@@ -102,7 +113,7 @@ def square(matrix: ArrayLike) -> Array:
     return cells
 
 
-def to_svg(display: Drawable, *, width: float = 6.0, height: float = 4.0) -> str:
+def to_svg(display: Display, *, width: float = 6.0, height: float = 4.0) -> str:
     """Draw a display as one SVG element without background, in the ink of the page around it.
 
     Text and axes take ``currentColor``, so one drawing serves a light and a dark page.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.reports.wording import row_name, shown
+from misnomer.reports.wording import row_name, row_title, shown
 from misnomer.rows.neighbors import duplicates as equal_rows
 
 if TYPE_CHECKING:
@@ -134,4 +134,4 @@ def neighbors(audit: Audit, equal: NDArray[np.int64] | None = None) -> Neighbors
 
 
 def _named(audit: Any, row: int) -> tuple[str, str]:
-    return row_name(audit, row), shown(audit.given_label(row), 40)
+    return row_title(audit, row), shown(audit.given_label(row), 40)

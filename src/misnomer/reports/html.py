@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections import Counter
 from functools import cache
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from misnomer.reports import figures, wording
 from misnomer.reports.annotator_tables import python_words, shell_words, source_rows
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 # A page to be read, not a dump: all rows are in the files beside it.
 _SUSPECTS, _LABELS, _COLUMNS, _CONFUSIONS = 50, 25, 60, 40
 _ROOMY, _WHOLE_MATRIX = 6, 30  # classes that have room for intervals, and for a cell each
+
+_ARGUMENT = r"(?:'[^']*'|[^\s,;']*[^\s,;.')])"
+_OPTION = re.compile(rf"--[a-z][a-z-]*(?: {_ARGUMENT})?")
+_COMMAND = re.compile(rf"misnomer [a-z]+ {_ARGUMENT}(?: --[a-z][a-z-]*(?: {_ARGUMENT})?)*")
 
 
 def to_html(audit: Audit) -> str:
@@ -92,6 +98,7 @@ def _environment() -> Environment:
         capitalized=lambda words: words[:1].upper() + words[1:],
         shown=wording.shown,
         plain=_plain,
+        commands=_commands,
     )
     environment.globals["figures"] = figures
     return environment
@@ -256,6 +263,27 @@ def _command(audit: Audit) -> str:
     if origin is None or not origin.options:
         return f"misnomer audit DATA {shell_words(audit)}"
     return shlex.join(["misnomer", "audit", os.path.basename(origin.path), *origin.options])
+
+
+def _commands(sentence: str) -> Markup:
+    """Set commands off from the words around them; no line ends between an option's hyphens.
+
+    Examples
+    --------
+    >>> print(_commands("Next: misnomer check FOLDER --rows 50, or draw_checks(50)."))
+    Next: <code>misnomer check FOLDER <span>--rows 50</span></code>, or draw_checks(50).
+    """
+    out, end = Markup(), 0
+    for one in _COMMAND.finditer(sentence):
+        out += _unbroken(sentence[end : one.start()])
+        out += Markup("<code>{}</code>").format(_unbroken(one[0]))
+        end = one.end()
+    return out + _unbroken(sentence[end:])
+
+
+def _unbroken(text: str) -> Markup:
+    """Keep each option with its value on one line."""
+    return Markup(_OPTION.sub(r"<span>\g<0></span>", str(escape(text)).replace("&#39;", "'")))
 
 
 def _plain(value: Any) -> str:

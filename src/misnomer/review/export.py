@@ -25,7 +25,8 @@ from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.source import Part, Rows, rows_of
 from misnomer.review.session import FILE, Review
-from misnomer.rows.files.formats import dictionary_types
+from misnomer.rows.files.excel import write_workbook
+from misnomer.rows.scan import dictionary_types
 from misnomer.store.writing import replacing, with_column, write_tables, write_text
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def _changed(before: pa.ChunkedArray, labels: list[Any], given: list[Any]) -> pa
 
 
 KINDS = ("table", "label-studio", "argilla")
+FORMS = (".csv", ".parquet", ".xlsx")  # in which a table is written
 
 
 def run(
@@ -153,8 +155,8 @@ def run(
     for path in (out, log):
         if path is not None and path.exists():
             raise FileExistsError(f"{str(path)!r} exists: no file is ever replaced, name a new one")
-    if kind == "table" and out.suffix.lower() not in (".csv", ".parquet"):
-        raise ReviewError(f"{str(out)!r}: the name must end in .csv or .parquet")
+    if kind == "table" and out.suffix.lower() not in FORMS:
+        raise ReviewError(f"{str(out)!r}: the name must end in {' or '.join(FORMS)}")
     with writable(folder / FILE) as file:
         rows = rows_of(audit)
         decisions = Decisions(file, rows.fingerprint())
@@ -206,7 +208,10 @@ def _written(
             yield _as_dictionaries(table, types)
 
     with replacing(out) as temporary:
-        write_tables(tables(), temporary, out.suffix.lower())
+        if out.suffix.lower() == ".xlsx":
+            write_workbook(pa.concat_tables(tables()), temporary)
+        else:
+            write_tables(tables(), temporary, out.suffix.lower())
     return summary(total, voted=rule.voted)
 
 

@@ -1,5 +1,5 @@
 """Anything with rows and columns -> a Schema and compact blocks."""
 
-from misnomer.rows.read import read, read_like
+from misnomer.rows.read import grown, read, read_like
 
-__all__ = ["read", "read_like"]
+__all__ = ["grown", "read", "read_like"]

@@ -8,7 +8,7 @@ Dataset, a record batch. What is taken is never changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ def as_table(X: Any) -> Any:
     [None, 'f']
     """
     if isinstance(X, np.ndarray):
+        if X.ndim == 1 and X.dtype.names:  # a record array
+            return _from_dict({name: X[name] for name in X.dtype.names})
         return _one_column(X) if X.ndim == 1 and X.dtype.kind in "OUT" and _texts(X) else X
     if sparse.issparse(X):
         return checked_sparse(X)
@@ -41,6 +43,8 @@ def as_table(X: Any) -> Any:
         return _from_dict(X)
     if isinstance(X, list | tuple):
         return _from_list(X)
+    if isinstance(X, Sequence) and not isinstance(X, str | bytes):
+        return _from_list(list(X))
     if isinstance(X, pa.RecordBatch):
         return pa.Table.from_batches([X])
     if isinstance(X, pa.Array | pa.ChunkedArray):
@@ -111,7 +115,36 @@ def _from_list(X: Any) -> Any:
     if X and all(isinstance(row, Mapping) for row in X):
         names = dict.fromkeys(name for row in X for name in row)
         return _from_dict({name: [row.get(name) for row in X] for name in names})
-    return _one_column(X) if len(X) and isinstance(X[0], str) and _texts(X) else X
+    first = next((cell for cell in X if cell is not None), None)
+    return _one_column(X) if isinstance(first, str) and _texts(X) else X
+
+
+def check_rows(X: Any) -> None:
+    """Refuse what has no rows and columns.
+
+    Examples
+    --------
+    >>> check_rows([3, 4])
+    Traceback (most recent call last):
+    ...
+    ValueError: Expected 2D array, got 1D array instead: X is a table with a row per example ...
+    """
+    shape = () if isinstance(X, Iterator | Set) else np.shape(X)
+    if len(shape) == 2:
+        return
+    what = f"{len(shape)}D array" if shape else f"scalar array ({type(X).__name__})"
+    how = ""
+    if len(shape) == 1:
+        how = (
+            " Reshape your data with X.reshape(-1, 1) if it has a single feature, or "
+            "X.reshape(1, -1) if it is a single example."
+        )
+    elif not shape:
+        how = " Pass a frame, an array, a list of rows or a list of texts."
+    raise ValueError(
+        f"Expected 2D array, got {what} instead: X is a table with a row per example and a column "
+        f"per feature.{how}"
+    )
 
 
 def _from_dataset(X: Any) -> pa.Table:
@@ -184,9 +217,10 @@ def _from_series(X: Any) -> Any:
 
 def _named_by_texts(X: Any) -> Any:
     """Rename the columns of a pandas frame that have numbers or tuples for names."""
-    if not hasattr(X, "set_axis") or all(isinstance(name, str) for name in X.columns):
+    if not hasattr(X, "set_axis"):
         return X
-    return X.set_axis(named_once([column_name(name) for name in X.columns]), axis=1)
+    names = named_once([column_name(name) for name in X.columns])
+    return X if names == list(X.columns) else X.set_axis(names, axis=1)
 
 
 _NEAR_ROWS = 1 << 12  # rows copied at a time: they stay in the cache
@@ -209,12 +243,7 @@ def arrow_columns(X: Any) -> tuple[list[str], list[Any]]:
     if is_frame(X):
         return _from_frame(X)
     X = np.asarray(X, dtype=object) if not isinstance(X, np.ndarray) else X
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: X is a table with a row per example "
-            "and a column per feature. Reshape your data with X.reshape(-1, 1) if it has a "
-            "single feature, or X.reshape(1, -1) if it is a single example."
-        )
+    check_rows(X)
     names = [f"x{j}" for j in range(X.shape[1])]
     return names, [from_objects(name, one) for name, one in zip(names, by_columns(X), strict=True)]
 

@@ -51,12 +51,6 @@ class Duplicates:
     conflicting: NDArray[np.bool_]
 
     @property
-    def conflicts(self) -> NDArray[np.intp]:
-        """The rows that equal another one with a different label."""
-        in_conflict = np.append(self.conflicting, False)[self.group]
-        return np.flatnonzero(in_conflict)
-
-    @property
     def repeated(self) -> int:
         """How many rows would be gone if each were kept once."""
         return int((self.group >= 0).sum()) - len(self.conflicting)
@@ -171,7 +165,7 @@ def _compared(block: Block) -> Pairs:
     if isinstance(block, Codes):
         return _categories(block.codes)
     if isinstance(block, Flags):
-        return _categories(_flags(block))
+        return _categories(block.codes())
     return _texts(block.matrix) if isinstance(block, Words) else _reals(block.values)
 
 
@@ -185,14 +179,6 @@ def _categories(codes: NDArray[np.integer]) -> Pairs:
         return differ, differ == 0
 
     return compare
-
-
-def _flags(block: Flags) -> NDArray[np.integer]:
-    on = np.unpackbits(block.bits, axis=1, count=block.columns, bitorder="little")
-    if block.observed is None:
-        return on
-    seen = np.unpackbits(block.observed, axis=1, count=block.columns, bitorder="little")
-    return np.where(seen == 1, on, np.uint8(2))
 
 
 def _reals(values: NDArray[np.floating]) -> Pairs:

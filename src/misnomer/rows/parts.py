@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.rows.files.paths import opened
+from misnomer.rows.files.dialect import Dialect
+from misnomer.rows.frames import named_once
 
 ROWS = 1 << 16  # rows of a batch
 _LINES = b"misnomer.lines"  # in the description of a table: the first line, or every one
@@ -102,11 +103,6 @@ def rest_left_out(
         bad.append(complaint(name, error, "the rest of the file"))
 
 
-def _buffer(columns: int) -> int:
-    """Bytes to read at once of each of so many columns: 8 MB in all, if that is not too little."""
-    return int(min(max((8 << 20) // max(columns, 1), 1 << 16), 1 << 20))
-
-
 @dataclass(frozen=True, eq=False)
 class TablePart:
     """A table in memory."""
@@ -121,102 +117,6 @@ class TablePart:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows in order."""
         yield from self.table.select(list(columns)).to_batches(max_chunksize=self.rows)
-
-
-@dataclass(frozen=True, eq=False)
-class ParquetPart:
-    """Some row groups of a Parquet file, and the columns that its folders stand for."""
-
-    name: str
-    groups: tuple[int, ...]
-    schema: pa.Schema
-    keys: dict[str, str] = field(default_factory=dict)
-    rows: int = ROWS
-
-    def batches(
-        self, columns: Sequence[str], bad: list[str] | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, one row group after the other; a damaged one can be left out."""
-        import pyarrow.parquet as pq
-
-        for group in self.groups:
-            count = -1
-            try:
-                with opened(self.name) as source:
-                    file = pq.ParquetFile(
-                        source,
-                        buffer_size=_buffer(len(columns)),
-                        read_dictionary=self._strings(columns),
-                    )
-                    count = file.metadata.row_group(group).num_rows
-                    there = set(file.schema_arrow.names)
-                    wanted = [c for c in columns if c in there]
-                    # Read whole before any of it is used: a damaged group leaves nothing behind.
-                    found = list(self._group(file, group, wanted)) if bad is not None else None
-                    for batch in map(validated, found or self._group(file, group, wanted)):
-                        yield conform(self._keyed(batch), self.schema, columns)
-                pa.default_memory_pool().release_unused()  # else a group's pages stay for good
-            except FAULTS as error:
-                what = f"row group {group}" + (f" ({count:,} rows)" if count >= 0 else "")
-                if bad is None:
-                    raise ValueError(complaint(self.name, error, what)) from None
-                bad.append(complaint(self.name, error, what))
-
-    def _strings(self, columns: Sequence[str]) -> list[str]:
-        """Name the columns that are stored as dictionaries, most likely."""
-        kinds = {name: self.schema.field(name).type for name in columns if name not in self.keys}
-        text = (pa.types.is_string, pa.types.is_large_string)
-        return [name for name, kind in kinds.items() if any(test(kind) for test in text)]
-
-    def _group(self, file: Any, group: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        if columns:
-            yield from file.iter_batches(self.rows, row_groups=[group], columns=columns)
-            return
-        total = file.metadata.row_group(group).num_rows  # only folders speak: count the rows
-        for start in range(0, total, self.rows):
-            rows = min(self.rows, total - start)
-            yield pa.record_batch([pa.nulls(rows)], names=["\0"])
-
-    def _keyed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        names, arrays = list(batch.schema.names), list(batch.columns)
-        for name, value in self.keys.items():
-            if name in self.schema.names and name not in names:
-                names.append(name)
-                arrays.append(pa.repeat(pa.scalar(value), batch.num_rows))
-        return pa.record_batch(arrays, names=names)
-
-
-@dataclass(frozen=True, eq=False)
-class ArrowPart:
-    """An Arrow or Feather file: in the file format or as a stream."""
-
-    name: str
-    schema: pa.Schema
-    rows: int = ROWS
-
-    def batches(
-        self, columns: Sequence[str], bad: list[str] | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows; after a damaged batch nothing of the file can be trusted."""
-        with rest_left_out(bad, self.name), opened(self.name) as source:
-            for whole in arrow_batches(source):
-                for start in range(0, whole.num_rows, self.rows):
-                    yield conform(whole.slice(start, self.rows), self.schema, columns)
-
-
-def arrow_batches(source: Any) -> Iterator[pa.RecordBatch]:
-    """Read the record batches of an Arrow file, whichever of the two formats it has.
-
-    Arrow believes the offsets of a file: each batch is validated before anybody follows them.
-    """
-    head = source.read(6)
-    source.seek(0)
-    if head == b"ARROW1":
-        file = pa.ipc.open_file(source)
-        found: Any = (file.get_batch(i) for i in range(file.num_record_batches))
-    else:
-        found = pa.ipc.open_stream(source)
-    yield from map(validated, found)
 
 
 def validated(rows: Any) -> Any:
@@ -254,3 +154,88 @@ def lines_of(table: pa.Table) -> NDArray[np.int64] | None:
     if len(found) == 1:
         return found[0] + np.arange(table.num_rows, dtype=np.int64)
     return found if len(found) == table.num_rows else None
+
+
+Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+Found = tuple[pa.Schema, tuple[Part, ...]]  # the types of all columns, and where the rows are
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Which files are to be read, and how."""
+
+    files: list[str]  # all of one kind
+    base: str | None = None  # the folder that they are in, where it was named
+    rows: int = ROWS  # rows of a batch, at most
+    bad: list[str] | None = None  # where what cannot be read is told, if it is left out
+    mapped: Mapped = map  # who looks at the files: ``map``, or a cluster
+    dialect: Dialect = field(default_factory=Dialect)  # what is known of text files
+    keep: bool = False  # whether all rows will be in memory: what was parsed once is kept there
+
+    def each(self, look: Callable[[str], Any]) -> list[tuple[str, Any]]:
+        """Look at every file; one that cannot be read raises, or is left out."""
+        far = self.mapped is not map
+
+        def one(file: str) -> Any:
+            try:
+                return look(file)
+            except (*FAULTS, ValueError) as error:
+                cause = error if isinstance(error, OSError) else error.__context__
+                if far and getattr(cause, "errno", None) is not None:
+                    raise  # a cluster tries again what the system refused
+                said = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
+                return _Fault(str(error) if said else complaint(file, error))
+
+        found = []
+        for file, seen in zip(self.files, self.mapped(one, self.files), strict=True):
+            if not isinstance(seen, _Fault):
+                found.append((file, seen))
+            elif self.bad is None:
+                raise ValueError(seen.sentence)
+            else:
+                self.bad.append(seen.sentence)
+        if not found:
+            raise ValueError(self.bad[0] if self.bad else "there is no file to read")
+        return found
+
+
+@dataclass(frozen=True)
+class _Fault:
+    sentence: str
+
+
+def unified(found: list[tuple[str, pa.Schema]]) -> pa.Schema:
+    """Join the columns of all files; whole numbers give way to reals, nothing else changes."""
+    schema = _decoded(*found[0])
+    for file, other in found[1:]:
+        other = _decoded(file, other)
+        try:
+            schema = pa.unify_schemas([schema, other], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            name = next(n for n in other.names if n in schema.names and _clash(schema, other, n))
+            raise ValueError(
+                f"{file}: column {name!r} holds {other.field(name).type}, but "
+                f"{schema.field(name).type} in {found[0][0]}: give it one type"
+            ) from None
+    return schema
+
+
+def _decoded(file: str, schema: pa.Schema) -> pa.Schema:
+    """Take dictionaries for what they stand for, and forget what other libraries wrote."""
+    fields = [
+        pa.field(one.name, one.type.value_type if pa.types.is_dictionary(one.type) else one.type)
+        for one in schema
+    ]
+    named_once([one.name for one in fields], f"{file}: ")
+    return pa.schema(fields)
+
+
+def _clash(one: pa.Schema, two: pa.Schema, name: str) -> bool:
+    try:
+        pa.unify_schemas(
+            [pa.schema([one.field(name)]), pa.schema([two.field(name)])],
+            promote_options="permissive",
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return True
+    return False

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -88,6 +89,46 @@ def read_like(X: Any, schema: Schema) -> tuple[Block, ...]:
     names = [name for part in found.values() for name in part]
     data = [values for part in found.values() for values in part.values()]
     return _encode(_match(names, data, schema, by_name=is_frame(X)), schema)
+
+
+def grown(X: Any, schema: Schema, *, may_be_signed: bool = False) -> Schema:
+    """Add the categories that more rows hold to those of a schema; nothing else of it changes.
+
+    Hashed words may have been positive so far: those below zero are counted from here on.
+
+    Examples
+    --------
+    >>> schema, _ = read(pa.table({"sex": ["f", "m"], "age": [1.5, 2.5]}))
+    >>> grown(pa.table({"age": [7], "sex": ["x"]}), schema).columns[0].categories
+    ('f', 'm', 'x')
+    """
+    X = as_table(X)
+    if sparse.issparse(X) and [column.kind for column in schema.columns] == ["count"]:
+        one = schema.columns[0]
+        if may_be_signed and one.form != SIGNED and arrays.has_negative(X):
+            one = replace(one, width=2 * one.width, form=SIGNED)
+        return Schema((one,))
+    if all(column.kind != "categorical" for column in schema.columns):
+        return schema
+    found = _with_dimensions(*arrow_columns(X.toarray() if sparse.issparse(X) else X))
+    names = [name for part in found.values() for name in part]
+    data = [values for part in found.values() for values in part.values()]
+    rows = _match(names, data, schema, by_name=is_frame(X))
+    return Schema(tuple(_grown(column, rows[column.name]) for column in schema.columns))
+
+
+def _grown(column: Column, values: Any) -> Column:
+    if column.kind != "categorical":
+        return column
+    more = pc.drop_null(pc.unique(plain(values))).to_pylist()
+    try:
+        return replace(column, categories=tuple(sorted({*column.categories, *more})))
+    except TypeError:
+        new, known = more[0], column.categories[0]
+        raise ValueError(
+            f"column {column.name!r} holds {new!r} ({type(new).__name__}), where the rows before "
+            f"hold {known!r} ({type(known).__name__}): make them of one type"
+        ) from None
 
 
 def _with_dimensions(names: list[str], data: list[Any]) -> dict[str, dict[str, Any]]:

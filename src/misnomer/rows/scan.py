@@ -1,21 +1,50 @@
-"""Files that may be larger than memory -> Arrow record batches, as often as they are asked for."""
+"""Files of many kinds -> Arrow record batches, as often as they are asked for, or one table.
+
+CSV and TSV (comma, semicolon, tab or bar, whichever the header uses; UTF-8, UTF-16 and UTF-32 with
+their marks, else Windows-1252), JSON lines and arrays, all of them also gzipped; Excel workbooks;
+Parquet, Arrow and Feather; a folder or a pattern of files of one kind. What a cell of text means is
+decided column by column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
+from misnomer.rows.files.arrow import arrow_parts, arrow_schema, footer, parquet_parts
 from misnomer.rows.files.dialect import Dialect, known_of
-from misnomer.rows.files.formats import Mapped, Reading, kind_of
-from misnomer.rows.files.paths import files_of, size_of
-from misnomer.rows.parts import ROWS, Part, TablePart
+from misnomer.rows.files.excel import read_workbook
+from misnomer.rows.files.json import line_parts, read_array
+from misnomer.rows.files.parsed import text_parts
+from misnomer.rows.files.paths import files_of, is_address, open_text, size_of
+from misnomer.rows.parts import (
+    FAULTS,
+    ROWS,
+    Found,
+    Mapped,
+    Part,
+    Reading,
+    TablePart,
+    complaint,
+    conform,
+    decoded_table,
+    lines_of,
+    unified,
+    with_lines,
+)
 
 Item = TypeVar("Item")
+_BOOKS = (".xlsx", ".xlsm")
+_BINARY = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +68,6 @@ class Scan:
         yield from prefetch(
             batch for part in self.parts for batch in part.batches(columns, bad) if batch.num_rows
         )
-
-
-def scan_table(table: pa.Table, rows: int = ROWS) -> Scan:
-    """Serve a table in memory by the batch."""
-    return Scan(table.schema, (TablePart(table, rows=rows),), table.nbytes)
 
 
 def scan(
@@ -84,7 +108,7 @@ def scan(
     dialect = dialect or known_of(path)
     told = bad if skip_bad else None
     reading = Reading(list(kinds), base, rows, told, mapped, dialect, keep)
-    schema, parts = reading.parts(several[0])
+    schema, parts = _FORMS[several[0]](reading)
     return Scan(schema, parts, sum(map(size_of, kinds)), tuple(bad))
 
 
@@ -99,6 +123,69 @@ def _kinds(files: Sequence[str], bad: list[str] | None) -> dict[str, str]:
                 raise
             bad.append(str(error))
     return kinds
+
+
+def kind_of(path: str) -> str:
+    """Tell what a file is by its first bytes, else by its name."""
+    try:
+        with open_text(path) as stream:
+            head = stream.read(64)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path!r}") from None
+    except PermissionError:
+        raise PermissionError(f"{path!r} may not be read: check its permissions") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(complaint(path, error)) from None
+    if not head:
+        raise ValueError(f"{path}: the file is empty")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    suffix = Path(path.lower().removesuffix(".gz")).suffix
+    if suffix in _BINARY:
+        raise ValueError(f"{path}: this is no {suffix[1:]} file, or it is damaged")
+    if _is_workbook(head, suffix, path):
+        return "workbook"
+    if suffix in (".jsonl", ".ndjson", ".json") or head.lstrip().startswith(b"{"):
+        return "array" if head.lstrip().startswith(b"[") else "json"
+    return "text"
+
+
+def _is_workbook(head: bytes, suffix: str, name: str) -> bool:
+    """Tell a workbook by its bytes and its name; refuse what only looks like one."""
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise ValueError(f"{name}: this is an old workbook (.xls): save it as .xlsx or CSV first")
+    packed = head.startswith(b"PK\x03\x04")
+    if packed and suffix not in _BOOKS:
+        raise ValueError(f"{name}: this is a zip file: unpack it first (a workbook ends in .xlsx)")
+    if suffix in _BOOKS and not packed:
+        raise ValueError(f"{name}: this is no workbook, or a damaged one")
+    return packed
+
+
+def _whole(reading: Reading, read: Callable[[str], pa.Table]) -> Found:
+    """Read files that cannot be read by parts, such as workbooks, at once."""
+    found = reading.each(read)
+    schema = unified([(file, table.schema) for file, table in found])
+    return schema, tuple(
+        TablePart(_conformed(table, schema), file, reading.rows, lines_of(table))
+        for file, table in found
+    )
+
+
+def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches([conform(table, schema, schema.names)])
+
+
+_FORMS: dict[str, Callable[[Reading], Found]] = {
+    "parquet": parquet_parts,
+    "arrow": arrow_parts,
+    "json": line_parts,
+    "text": text_parts,
+    "workbook": lambda files: _whole(files, partial(read_workbook, dialect=files.dialect)),
+    "array": lambda files: _whole(files, read_array),
+}
 
 
 def prefetch(items: Iterable[Item]) -> Iterator[Item]:
@@ -117,3 +204,75 @@ def prefetch(items: Iterable[Item]) -> Iterator[Item]:
         while (item := ahead.result()) is not end:
             ahead = pool.submit(next, waiting, end)
             yield cast(Item, item)
+
+
+def read_table(
+    path: str | Path, columns: Sequence[str] | None = None, dialect: Dialect | None = None
+) -> pa.Table:
+    """Read a file or a folder of them into memory; "-" is a CSV on standard input.
+
+    Parameters
+    ----------
+    path : str or Path
+        What to read.
+    columns : sequence of str, optional
+        Keep only these columns, in this order.
+    dialect : Dialect, optional
+        What is known of the file: its encoding, separator, sheet...
+
+    Returns
+    -------
+    pyarrow.Table
+        Its columns in the file's order, each under its own name.
+    """
+    dialect, place = dialect or known_of(path), Path(path)
+    if str(path) == "-":
+        found = _of_bytes(sys.stdin.buffer.read(), "standard input", dialect)
+    elif place.is_fifo() or place.is_char_device():  # what comes through a pipe comes once
+        found = _of_bytes(place.read_bytes(), str(path), dialect)
+    else:
+        found = scan(path, dialect=dialect, keep=True)
+    table = _at_once(found)
+    _check_filled(table, str(path))
+    return table if columns is None else table.select(list(columns))
+
+
+def _of_bytes(data: bytes, name: str, dialect: Dialect) -> Scan:
+    if not data:
+        raise ValueError(f"{name}: the file is empty")
+    reading = Reading([name], dialect=dialect, keep=True)
+    return Scan(*text_parts(reading, lambda _: partial(io.BytesIO, data)))
+
+
+def _at_once(found: Scan) -> pa.Table:
+    """Put all rows together; the rows of a single file know their lines."""
+    batches = [decoded_table(batch) for part in found.parts for batch in part.batches(found.names)]
+    table = pa.concat_tables(batches) if batches else found.schema.empty_table()
+    lines: Any = getattr(found.parts[0], "lines", None) if len(found.parts) == 1 else None
+    return with_lines(table, lines(table.num_rows) if callable(lines) else lines)
+
+
+def _check_filled(table: pa.Table, where: str) -> None:
+    """Refuse a table without rows or columns."""
+    names = table.column_names
+    if not names:
+        raise ValueError(f"{where}: the file holds no column")
+    if not table.num_rows:
+        few = ", ".join(map(repr, names[:4])) + (", ..." if len(names) > 4 else "")
+        raise ValueError(f"{where}: the file has a header ({few}) but no rows")
+
+
+def dictionary_types(path: str) -> dict[str, pa.DataType]:
+    """Tell which columns of a Parquet or Arrow file here are dictionaries; none of any other.
+
+    Those whose words have an order are not among them: the order is not known once they are read.
+    """
+    try:
+        file = files_of(path)[0][0]
+        kind = "" if is_address(file) else kind_of(file)
+        schema = footer(file)[0] if kind == "parquet" else pa.schema([])
+        schema = arrow_schema(file) if kind == "arrow" else schema
+    except (*FAULTS, ValueError):
+        return {}
+    fields = [one for one in schema if pa.types.is_dictionary(one.type) and not one.type.ordered]
+    return {one.name: pa.dictionary(pa.int32(), one.type.value_type) for one in fields}

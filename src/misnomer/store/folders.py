@@ -24,11 +24,7 @@ from misnomer.store.writing import clear, held, marked, sync
 MANIFEST = "manifest.json"
 _SWAP, _OLD = ".misnomer.swap", ".old"
 _FORMAT, _VERSION = "misnomer folder", 1
-_MAX_DIGESTED_WHOLE = 1 << 26  # bytes
-_BLOCK_BYTES, _N_BLOCKS = (
-    1 << 20,
-    64,
-)  # of a larger one: at equal distances, the last too
+_BLOCK_BYTES, _N_BLOCKS = 1 << 20, 64
 
 
 @contextmanager
@@ -144,20 +140,23 @@ def _described(file: Path) -> dict[str, Any] | None:
     try:
         size = file.stat().st_size
         total = hashlib.sha256()
-        with file.open("rb") as stream:
-            for start in _starts(size):
-                stream.seek(start)
-                total.update(stream.read(_BLOCK_BYTES))
+        for block in blocks(file, size):
+            total.update(block)
     except OSError:
         return None
     return {"size": size, "sha256": total.hexdigest()}
 
 
-def _starts(size: int) -> list[int]:
+def blocks(file: str | Path, size: int, *, every: bool = False) -> Iterator[bytes]:
+    """Read a file block by block; of a large one 64 at equal distances, unless ``every`` counts."""
     count = -(-size // _BLOCK_BYTES)
-    if size <= _MAX_DIGESTED_WHOLE:
-        return [place * _BLOCK_BYTES for place in range(count)]
-    return [place * (count - 1) // (_N_BLOCKS - 1) * _BLOCK_BYTES for place in range(_N_BLOCKS)]
+    places: Sequence[int] = range(count)
+    if count > _N_BLOCKS and not every:
+        places = [place * (count - 1) // (_N_BLOCKS - 1) for place in range(_N_BLOCKS)]
+    with open(file, "rb") as stream:
+        for place in places:
+            stream.seek(place * _BLOCK_BYTES)
+            yield stream.read(_BLOCK_BYTES)
 
 
 def _put(inside: Path, folder: Path, *, force: bool) -> None:

@@ -6,9 +6,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from misnomer.audit.files.save import save_run
+from misnomer.audit.files.folder import save_run
 from misnomer.audit.pipeline import run
 from misnomer.audit.request import request_of
+from misnomer.classifiers.noisy import NoisyLabelClassifier
+from misnomer.classifiers.terms import compact, fit_rows, understand
+from misnomer.engines.local import Stream
+from misnomer.rows.parts import TablePart
+from misnomer.rows.scan import Scan
 
 WORDS = ["red", "blue", "green", "tea", "milk", "salt"]
 
@@ -48,6 +53,18 @@ def planted(n, seed=0, rates=(0.05, 0.4, 0.05)):
     frame["ward"] = np.array(list("ABC"))[ward]
     given = np.where(rng.random(n) < np.array(rates)[ward], 1 - true, true)
     return frame, given, true, ward
+
+
+def in_memory(rows, most=1 << 16):
+    """Serve a table by the batch."""
+    return Scan(rows.schema, (TablePart(rows, rows=most),), rows.nbytes)
+
+
+def fit_stream(found, label, classifier=None, memory=1 << 30):
+    """Fit a classifier by batches, of which so many bytes stay in memory."""
+    classifier = NoisyLabelClassifier() if classifier is None else classifier
+    terms = understand(found, label, classifier)
+    return fit_rows(classifier, terms, Stream(compact(found, terms), memory=memory))
 
 
 def audit_stream(source, label=None, rows_to=None, memory="2GB", **said):

@@ -22,11 +22,10 @@ import dask.dataframe as dd
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit
 from misnomer.audit.inputs import labels_of
-from misnomer.classifiers.streaming import fit_rows, understand
+from misnomer.classifiers.terms import fit_rows, understand
 from misnomer.engines.dask import Kept
 from misnomer.head import large
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 from misnomer.table import Batch
 from tests.audit.batches.rows import audit_stream, save_stream, table
 

@@ -10,7 +10,7 @@ from misnomer.audit import audit
 from misnomer.audit.request import is_large
 from misnomer.audit.result import Audit
 from misnomer.cli import app
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from tests.audit.batches.rows import table
 
 

@@ -20,15 +20,20 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit
 from misnomer.audit.inputs import labels_of
 from misnomer.audit.request import bytes_of
-from misnomer.classifiers.streaming import fit_stream
 from misnomer.engines.journal import Journal
 from misnomer.engines.local import fold
 from misnomer.reports.text import render
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan, scan_table
+from misnomer.rows.scan import read_table, scan
 from misnomer.stats import Stats
 from misnomer.store import load_model
-from tests.audit.batches.rows import audit_stream, planted, save_stream, table
+from tests.audit.batches.rows import (
+    audit_stream,
+    fit_stream,
+    in_memory,
+    planted,
+    save_stream,
+    table,
+)
 
 FIXED = {"solver": "em", "max_iter": 6, "tol": 0, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -126,7 +131,7 @@ def test_bad_input_is_one_sentence(tmp_path):
     with pytest.raises(ValueError, match="written like 4GB"):
         bytes_of("lots")
     with pytest.raises(ValueError, match="no rows"):
-        fit_stream(scan_table(table(50).slice(0, 0)), "label")
+        fit_stream(in_memory(table(50).slice(0, 0)), "label")
     with pytest.raises(FileNotFoundError, match="there is no file"):
         audit_stream(tmp_path / "u.parquet", "label")
 
@@ -232,7 +237,8 @@ def test_a_killed_fit_goes_on_and_ends_in_the_same_model(tmp_path):
 CAPPED = """
     import os, resource, sys
     from misnomer import NoisyLabelNB
-    from misnomer.classifiers.streaming import fit_stream
+    from misnomer.classifiers.terms import compact, fit_rows, understand
+    from misnomer.engines.local import Stream
     from misnomer.rows.scan import scan
     import scipy.sparse, sklearn.feature_extraction.text, pyarrow.parquet, pyarrow as pa
     pa.set_cpu_count(1); pa.set_io_thread_count(1)
@@ -242,7 +248,9 @@ CAPPED = """
     if sys.argv[3] == "all":
         pyarrow.parquet.read_table(sys.argv[1]).to_pandas()
     clf = NoisyLabelNB(solver="em", max_iter=1, tol=0)
-    fit_stream(scan(sys.argv[1], rows=8192), "label", classifier=clf, memory=10 << 20)
+    found = scan(sys.argv[1], rows=8192)
+    terms = understand(found, "label", clf)
+    fit_rows(clf, terms, Stream(compact(found, terms), memory=10 << 20))
     print(clf.n_iter_)
 """
 

@@ -14,7 +14,7 @@ from misnomer import audit
 from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.crowds.numbers import bounded
-from misnomer.audit.crowds.results import plurality
+from misnomer.audit.crowds.sources import plurality
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
 from tests.audited import check_sums
@@ -113,6 +113,19 @@ def test_a_line_per_answer_says_the_same(asked):
     assert found.annotators.name[-1] == "eve"
     assert found.error_rate.value == pytest.approx(asked.error_rate.value, abs=0.01)
     assert set(found.data.column_names) == {"item", "x0", "x1"}
+
+
+def test_rows_named_by_categories_are_the_rows_of_their_lines():
+    lines = lines_of(crowd(n=60, columns=2)[0])
+    want = audit(lines, long=("item", "who", "said"))
+    names = ["nobody", *sorted({*lines["item"]})]  # another order, and one that no line names
+    found = audit(
+        lines.assign(item=pd.Categorical(lines["item"], categories=names)),
+        long=("item", "who", "said"),
+    )
+    assert found.data["item"].to_pylist() == want.data["item"].to_pylist()
+    np.testing.assert_array_equal(found.given, want.given)
+    np.testing.assert_allclose(found.posterior, want.posterior)
 
 
 def test_a_bad_site_is_found(grouped):

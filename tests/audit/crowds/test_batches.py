@@ -17,17 +17,19 @@ from misnomer import audit
 from misnomer.answers import from_table
 from misnomer.audit import load_audit
 from misnomer.audit.batches import collector
-from misnomer.audit.crowds.batched_rows import check_room
-from misnomer.audit.crowds.gather import by_lines, digests, line_answers, same_columns
+from misnomer.audit.crowds.gather import line_answers, numbers_of, rows_of
+from misnomer.audit.crowds.lines import Lines, digests, same_columns
+from misnomer.audit.crowds.run import check_room
 from misnomer.engines import local
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream
 from misnomer.head import crowd as head_crowd
 from misnomer.head.crowd import LearnedColumns, columns_of
 from misnomer.review.rows.origin import load_for_review
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
 from misnomer.solvers.annotators import draws
-from misnomer.solvers.annotators.fit import SourcesTask, learn_sources
+from misnomer.solvers.annotators.draws import learn_sources
+from misnomer.solvers.annotators.fit import SourcesTask
 from misnomer.table import Batch
 from tests.audit.batches.rows import save_stream
 from tests.audit.crowds.rows import LONG, WHO, lines, wide
@@ -261,7 +263,8 @@ def test_columns_that_vary_within_rows_are_found(data):
         columns[name] = pa.array(values)
     table = pa.table({"item": item, "who": list(range(n)), "said": ["x"] * n, **columns})
     parts = [TablePart(table.slice(0, n // 2)), TablePart(table.slice(n // 2), rows=2)]
-    found = by_lines([line_answers(part, LONG) for part in parts], LONG)
+    found = [line_answers(part, LONG) for part in parts]
+    found = Lines(numbers_of(rows_of(found, LONG)), [one.lines for one in found])
     want = [name for name, cells in columns.items() if lines_agree(cells.to_pylist(), item)]
     assert same_columns(parts, found, list(columns)) == want
 

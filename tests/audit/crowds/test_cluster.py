@@ -17,7 +17,7 @@ pytest.importorskip("distributed")
 import dask.dataframe as dd
 
 from misnomer import audit
-from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.classifiers.crowd import CrowdNB
 from misnomer.engines import local
 from misnomer.solvers.annotators import draws
 from misnomer.table import Batch

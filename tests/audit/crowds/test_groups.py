@@ -14,9 +14,9 @@ import pytest
 
 from misnomer import audit
 from misnomer.audit import load_audit
-from misnomer.classifiers.annotators.crowd import CrowdNB
-from misnomer.classifiers.annotators.groups import Counted, Groups, codes_of, names_of
-from misnomer.engines.stream import Stream, joined
+from misnomer.classifiers.crowd import CrowdNB
+from misnomer.classifiers.groups import Counted, Groups, codes_of, names_of
+from misnomer.engines.local import Stream, joined
 from misnomer.rows.scan import scan
 from misnomer.table import Batch, joined_groups
 from tests.audit.batches.rows import audit_stream, planted, save_stream
@@ -232,7 +232,7 @@ def test_groups_of_any_type_have_names(values, names):
 
 
 def test_too_many_groups_are_forgotten(monkeypatch):
-    monkeypatch.setattr("misnomer.classifiers.annotators.groups._MOST", 3)
+    monkeypatch.setattr("misnomer.classifiers.groups._MOST", 3)
     one, two = (Groups(2, Counter(list(names))) for names in ("ab", "cd"))
     total = one + two + one
     assert total.labels is None and total.rows == 6

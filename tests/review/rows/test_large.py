@@ -19,7 +19,7 @@ from misnomer.review.rows.source import fingerprint
 from misnomer.review.server import lists
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from misnomer.store import writing
 from tests.audit.batches.rows import save_stream
 

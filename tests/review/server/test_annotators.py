@@ -15,7 +15,7 @@ from misnomer.review.refit.fit import refit_audit
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from tests.review.answers import CLASSES, RATES, write_scans
 
 

@@ -20,9 +20,9 @@ from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.rows.source import fingerprint
 from misnomer.review.session import FILE
-from misnomer.rows.files.tables import read_table
+from misnomer.rows.scan import read_table
 from tests.review.answers import RATES, write_scans
-from tests.review.conftest import serving
+from tests.review.conftest import PIXEL, serving
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
 LINK = "javascript:document.title='owned'"
@@ -276,6 +276,84 @@ def test_whoever_filters_sees_the_first_row_of_what_was_asked_for(chromium, shar
     page.wait_for_selector("body:not([data-wide='1'])")
     assert not page.input_value("[name=words]").endswith("w")
     assert page.trouble == []
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory):
+    """An audit of texts, some of them long, with a picture of some; one label is wrong."""
+    rng = np.random.default_rng(0)
+    words = np.array(["prize cash winner claim", "lunch train meeting home"])
+    folder = tmp_path_factory.mktemp("letters")
+    (folder / "scans").mkdir()
+    for name in ("0.png", "1.png"):
+        (folder / "scans" / name).write_bytes(PIXEL)
+    texts = [
+        " ".join(rng.choice((words[i % 2] + " to the and of").split(), 120 if i < 2 else 12))
+        for i in range(200)
+    ]
+    table = pa.table(
+        {
+            "text": texts,
+            "scan": [f"{i}.png" if i < 3 else None for i in range(200)],
+            "kind": [["spam", "ham"][i % 2] for i in range(199)] + ["spam"],
+        }
+    )
+    audit(table, label="kind", families={"scan": "ignored"}).save(folder / "audit")
+    return folder
+
+
+def go_to(page, row):
+    page.keyboard.press("g")
+    page.fill("#target", str(row))
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#place:text-is('Row {row}')")
+
+
+def test_words_that_weigh_are_colored_and_long_texts_are_wide(chromium, letters):
+    with serving(letters / "audit", "--port", "0") as (_, address):
+        page = opened(chromium, address, viewport={"width": 1440, "height": 900})
+        go_to(page, 199)
+        assert page.inner_text("#given") == "spam" and page.inner_text("#suggested") == "ham"
+        colored = page.locator("#cells .word")
+        found = {one.inner_text() for one in colored.all()}
+        assert found & {"lunch", "train", "meeting", "home"} and not found & {"prize", "cash"}
+        assert "toward" in page.locator("#cells .word:text-is('train')").first.get_attribute(
+            "class"
+        )
+        short = page.locator("#content").bounding_box()["width"]
+        go_to(page, 0)
+        assert page.locator("#content").bounding_box()["width"] > 1.8 * short  # of both cards
+        page.keyboard.press("w")
+        assert page.locator("#content").bounding_box()["width"] > 1300  # the whole window
+        assert page.trouble == []
+
+
+def test_images_are_shown_or_it_is_said_how(chromium, letters):
+    seen = "#cells img"
+    with serving(letters / "audit", "--port", "0") as (_, address):
+        page = opened(chromium, address)
+        go_to(page, 1)
+        assert page.locator(seen).count() == 0
+        assert "with --files and" in page.inner_text("#cells .hint")
+        assert (
+            page.locator("#cells .hint code").evaluate("e => getComputedStyle(e).textWrap")
+            == "nowrap"
+        )
+    with serving(letters / "audit", "--port", "0", "--files", str(letters / "scans")) as (_, at):
+        page = opened(chromium, at)
+        go_to(page, 1)
+        shown = page.locator(seen).evaluate("e => e.decode().then(() => e.naturalWidth)")
+        assert shown == 1
+        assert page.locator("#cells .hint").count() == 0
+        go_to(page, 2)  # named, and not there
+        assert page.locator(seen).count() == 0 and page.trouble == []
+
+
+def test_the_way_made_is_no_glaring_bar_in_the_dark(chromium, shared):
+    page = opened(chromium, shared[1], color_scheme="dark")
+    color = "e => getComputedStyle(e).backgroundColor"
+    assert page.locator("#bar").evaluate(color) == "rgb(52, 57, 67)"
+    assert page.locator("#bar").evaluate("e => getComputedStyle(e).appearance") == "none"
 
 
 def test_every_control_has_a_name_and_decisions_are_announced(chromium, shared):

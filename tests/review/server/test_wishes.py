@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import sqlite3
 
 import pytest
@@ -20,11 +19,9 @@ from misnomer.review.rows.source import fingerprint
 from misnomer.review.server.app import application
 from misnomer.review.server.row import image_of
 from misnomer.review.session import FILE, Review
+from tests.review.conftest import PIXEL
 
 TOKEN, BASE = "t" * 32, "http://127.0.0.1:8737"
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
-)
 
 
 def entered(review, roots=()):
@@ -159,6 +156,15 @@ def test_reviewers_are_told_apart_and_compared(client, review):
     assert last["row"] == rows[3] and last["who"] == "ann"  # everybody undoes their own
 
 
+def test_who_cannot_tell_does_not_disagree(client, review):
+    rows = [int(row) for row in review.ranking.orders["probability"][:2]]
+    for row, first in zip(rows, ("unsure", "accept"), strict=True):
+        decide(client, row, first, "ann", label=int(review.judged.suggested[row]))
+        decide(client, row, "keep", "bob")
+    listed = {one["row"]: one["disputed"] for one in client.get("/api/decisions").json()["rows"]}
+    assert listed == {rows[0]: False, rows[1]: True}
+
+
 def test_a_review_of_the_older_format_is_taken_over(folder):
     mark = fingerprint(load_for_review(folder))
     old = Decisions(folder / FILE, mark)
@@ -219,6 +225,7 @@ def test_images_are_shown_from_allowed_folders_only(pictured):
     assert client.get("/api/image?row=0&column=7").status_code == 404
     assert client.get("/api/image?row=-1&column=0").status_code == 404
     assert cell(3)["link"] == "http://a.example/x.png" and cell(0)["link"] is None
+    assert [cell(row)["elsewhere"] for row in range(6)] == [False, True, True, False, False, True]
     allowed = entered(session, [folder, elsewhere])
     assert allowed.get("/api/image?row=5&column=0").content == PIXEL
 

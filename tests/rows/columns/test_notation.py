@@ -11,10 +11,10 @@ from misnomer import NoisyLabelNB
 from misnomer.rows import read, read_like
 from misnomer.rows.columns.notation import find_notation, plain, read_notation
 from misnomer.rows.files.cells import cast_cells, without_words
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan, scan_table
+from misnomer.rows.scan import read_table, scan
 from misnomer.store import load_model, save_model
 from misnomer.table import Batch
+from tests.audit.batches.rows import in_memory
 
 MARCH = 19_783.0  # the first of March 2024, in days since 1970
 
@@ -40,6 +40,8 @@ MARCH = 19_783.0  # the first of March 2024, in days since 1970
         (["6 months", "1 month"], [6, 1]),
         (["5.5 mg/l", "<0.5", "7"], [5.5, 0.5, 7]),
         (["1.5", "?", "NA", "2"], [1.5, None, None, 2]),
+        (["1.5", "#N/A", "#DIV/0!"], [1.5, None, None]),
+        (["\u22121.5", "2"], [-1.5, 2]),
     ],
 )
 def test_what_has_one_reading(cells, numbers):
@@ -54,12 +56,20 @@ def test_what_has_one_reading(cells, numbers):
         (["1,234", "5"], "'1,234' may be a thousand or a part of one"),
         (["6 months", "2 years"], r"several units \('month' and 'year'\)"),
         (["$5", "€7"], "several units"),
+        (["1.3.24", "31.12.23"], "'1.3.24' looks like a date in a form of its own"),
+        (["01-Mar-2024", "31-Dec-2023"], "looks like a date"),
     ],
 )
 def test_what_has_two_readings_is_said(cells, why):
     with pytest.warns(UserWarning, match=rf"column 'x': .*{why}"):
         schema, _ = read(pa.table({"x": cells}))
     assert schema.columns[0].kind == "categorical"
+
+
+@pytest.mark.parametrize("cells", [["Mar 1, 2024"], ["1. März 2024", "31. Dezember 2023"]])
+def test_dates_with_names_of_months_are_told(cells):
+    assert "looks like a date in a form of its own" in find_notation(pa.array(cells)).unclear
+    assert not find_notation(pa.array(["Mars 2, tall", "10-20-30"])).unclear
 
 
 @pytest.mark.parametrize(
@@ -129,9 +139,9 @@ def test_every_reader_agrees(tmp_path):
     frame, _ = prices()
     frame.to_csv(tmp_path / "t.csv", index=False)
     schema, blocks = read(read_table(tmp_path / "t.csv").select(["price", "when"]))
-    from misnomer.classifiers.streaming import understand
+    from misnomer.classifiers.terms import understand
 
-    for found in (scan(tmp_path / "t.csv"), scan_table(pa.Table.from_pandas(frame), rows=17)):
+    for found in (scan(tmp_path / "t.csv"), in_memory(pa.Table.from_pandas(frame), 17)):
         terms = understand(found, "y", NoisyLabelNB())
         assert terms.schema == schema
         got = np.concatenate(

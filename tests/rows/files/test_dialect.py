@@ -13,9 +13,8 @@ from misnomer import audit
 from misnomer.rows.files import excel
 from misnomer.rows.files.dialect import DescribedPath, Dialect, dialect_of
 from misnomer.rows.files.excel import read_workbook, write_workbook
-from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table, lines_of
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 
 WANT = {"größe": [1, 2, None], "ort": ["Köln", "Bâle", "x, y"]}
 CSV = 'größe,ort\n1,Köln\n2,Bâle\n,"x, y"\n'

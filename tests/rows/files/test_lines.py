@@ -14,8 +14,8 @@ from rich.console import Console
 
 from misnomer import audit, load_audit
 from misnomer.reports.text import render
-from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import lines_of, with_lines
+from misnomer.rows.scan import read_table
 
 CELLS = {
     "plain": ("a,b\n1,x\n2,y\n", [2, 3]),

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from misnomer.rows.files import delimited, parsed
 from misnomer.rows.files.parsed import ParsedPart
-from misnomer.rows.files.tables import read_table
 from misnomer.rows.parts import decoded_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 
 CELLS = st.sampled_from(
     [

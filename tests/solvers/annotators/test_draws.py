@@ -9,9 +9,8 @@ from scipy.stats import betabinom
 from misnomer.answers import from_long
 from misnomer.knowledge import Knowledge
 from misnomer.solvers.annotators.channels import obeying, shrunk
-from misnomer.solvers.annotators.draws import drawn_rows, log_chance
-from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
-from misnomer.solvers.annotators.passes import first_shares
+from misnomer.solvers.annotators.draws import drawn_rows, learn_sources, log_chance
+from misnomer.solvers.annotators.fit import SourcesTask, first_shares, step
 
 
 def crowd(seed, n=300, A=40, K=4, asked=3, kinds=(0.25, 0.5, 0.8, 0.9), own=False):

@@ -6,11 +6,24 @@ import pytest
 from misnomer.answers import from_groups, from_long
 from misnomer.head.crowd import columns_of
 from misnomer.rows import read
-from misnomer.solvers.annotators.channels import Characters, characters, one_coin, shrunk
-from misnomer.solvers.annotators.fit import SourcesTask, learn_sources, step
-from misnomer.solvers.annotators.groups import groups_differ
-from misnomer.solvers.annotators.passes import evidence, first_shares, left_out
-from misnomer.solvers.annotators.worth import accuracies, ask_next, bits, colluding, gains
+from misnomer.solvers.annotators.channels import (
+    Characters,
+    characters,
+    evidence,
+    left_out,
+    one_coin,
+    shrunk,
+)
+from misnomer.solvers.annotators.draws import learn_sources
+from misnomer.solvers.annotators.fit import SourcesTask, first_shares, step
+from misnomer.solvers.annotators.worth import (
+    accuracies,
+    ask_next,
+    bits,
+    colluding,
+    gains,
+    groups_differ,
+)
 from misnomer.table import Batch
 
 

@@ -7,9 +7,13 @@ import pytest
 from scipy.stats import betabinom
 
 from misnomer.solvers.exact.counts import labeled_counts
-from misnomer.solvers.exact.error import error_curve, probability_of_error
+from misnomer.solvers.exact.error import (
+    count_partitions,
+    error_curve,
+    partitions,
+    probability_of_error,
+)
 from misnomer.solvers.exact.evidence import predictive
-from misnomer.solvers.exact.partitions import count_partitions, partitions
 from misnomer.solvers.exact.quantization import best_quantization, own_counts_error
 from tests.solvers.exact.arrangements import error
 

@@ -13,9 +13,17 @@ from misnomer.papers import NBCCCN, NBUNL, PUNB
 from misnomer.rows import read
 from misnomer.simulate import BinaryTarget, all_cells, draw_binary_target
 from misnomer.smoothing import none
-from misnomer.solvers.moments.components import project, third_moments, unmix_components
 from misnomer.solvers.moments.flip_rates import moments, roots
-from misnomer.solvers.moments.products import contrast, feature_map, pair_sums, pairs_of, products
+from misnomer.solvers.moments.products import (
+    contrast,
+    feature_map,
+    pair_sums,
+    pairs_of,
+    products,
+    project,
+    unmix_components,
+)
+from misnomer.solvers.moments.unlabeled import third_moments
 from misnomer.solvers.task import Task
 from misnomer.table import Batch
 

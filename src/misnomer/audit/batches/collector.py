@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -14,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.frames import known_columns, renamed
+from misnomer.audit.frames import answer_columns, renamed
+from misnomer.audit.numbers import ROWS
 from misnomer.audit.result import places
 from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.streaming import Terms
-from misnomer.engines.stream import joined
+from misnomer.classifiers.terms import RowTerms
+from misnomer.engines.local import joined
 from misnomer.posterior import Posterior
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
@@ -30,11 +32,10 @@ Array = NDArray[np.float64]
 SAMPLE = 50_000  # rows that a report looks at, of wide tables fewer
 SAMPLE_CELLS = 1 << 20
 WORST = 10_000  # flagged rows that are listed
-BOOTSTRAP = 5_000  # rows of which the intervals are drawn
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class JudgedRows:
     """What is known about some rows."""
 
     given: NDArray[np.int64]  # -1 where there is none
@@ -44,7 +45,7 @@ class Answers:
     flagged: NDArray[np.bool_]
 
 
-def answers(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None) -> Answers:
+def judged_rows(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None) -> JudgedRows:
     """Judge some rows, by the solver's own posterior where it has one."""
     labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home, L = places(labels, classes), len(labels)
@@ -57,13 +58,13 @@ def answers(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None
     wrong = np.where(trusted | (given < 0), 0.0, shares.other_than(home[given]))
     shares = shares.knowing(np.flatnonzero(trusted), home[given[trusted]])
     flagged = (given >= 0) & ~trusted & (shares.best != home[given])
-    return Answers(given, trusted, shares, wrong, flagged)
+    return JudgedRows(given, trusted, shares, wrong, flagged)
 
 
-def row_columns(classifier: NoisyLabelEstimator, found: Answers, start: int) -> pa.Table:
+def row_columns(classifier: NoisyLabelEstimator, found: JudgedRows, start: int) -> pa.Table:
     """List what is known about each row, with its place in the input."""
     names = classifier.labels_.tolist(), classifier.classes_.tolist()
-    known = known_columns(*names, found.given, found.shares.best, found.wrong, found.flagged)
+    known = answer_columns(*names, found.given, found.shares.best, found.wrong, found.flagged)
     return pa.table({"row": np.arange(start, start + len(found.given)), **known})
 
 
@@ -89,8 +90,8 @@ class Collector:
         self.sample = _chosen(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
         if checked is not None:
             self.sample = np.union1d(self.sample, checked.row[checked.row < n])
-        self.drawn = _chosen(n, BOOTSTRAP, 0)
-        self.kept: list[tuple[Batch, Answers, pa.Table]] = []
+        self.drawn = _chosen(n, ROWS, 0)
+        self.kept: list[tuple[Batch, JudgedRows, pa.Table]] = []
         self.bootstrap: list[Batch] = []
         self.worst: list[pa.Table] = []
 
@@ -104,10 +105,10 @@ class Collector:
         total._trim()
         return total
 
-    def take(self, batch: Batch, source: pa.Table, posterior: Any) -> pa.Table:
+    def take(self, batch: Batch, posterior: Any, source: pa.Table) -> pa.Table:
         """Judge some rows, the next in the input's order; return them with their own columns."""
         rows = slice(self.start, self.start + len(batch))
-        found = answers(self.classifier, batch, posterior)
+        found = judged_rows(self.classifier, batch, posterior)
         self.count += float(found.wrong.sum())
         self.labeled += int((found.given >= 0).sum())
         self.trusted += int(found.trusted.sum())
@@ -137,7 +138,7 @@ class Collector:
         alone = self.classifier.model_.posterior(batch.judged_by(unlabeled))
         return float(alone.max(axis=1).sum())
 
-    def _remember(self, table: pa.Table, found: Answers) -> None:
+    def _remember(self, table: pa.Table, found: JudgedRows) -> None:
         flagged = np.flatnonzero(found.flagged)
         if not len(flagged):
             return
@@ -160,21 +161,21 @@ class Collector:
         worst = every.sort_by(order).slice(0, WORST).combine_chunks()
         return worst if keep else worst.drop_columns(["\0right", "is_label_issue"])
 
-    def sampled(self) -> tuple[Batch, Answers, pa.Table]:
+    def sampled(self) -> tuple[Batch, JudgedRows, pa.Table]:
         """Put the sample together."""
         batches, found, tables = zip(*self.kept, strict=True)
         return joined(batches), _joined(found), pa.concat_tables(tables).combine_chunks()
 
 
-def _joined(found: Sequence[Answers]) -> Answers:
-    """Put answers one under another."""
+def _joined(found: Sequence[JudgedRows]) -> JudgedRows:
+    """Put judged rows one under another."""
     names = ("given", "trusted", "wrong", "flagged")
     own = {name: np.concatenate([getattr(one, name) for one in found]) for name in names}
-    return Answers(shares=Posterior.joined([one.shares for one in found]), **own)
+    return JudgedRows(shares=Posterior.joined([one.shares for one in found]), **own)
 
 
-def _picked(found: Answers, rows: NDArray[np.intp]) -> Answers:
-    return Answers(
+def _picked(found: JudgedRows, rows: NDArray[np.intp]) -> JudgedRows:
+    return JudgedRows(
         found.given[rows],
         found.trusted[rows],
         found.shares.take(rows),
@@ -183,7 +184,7 @@ def _picked(found: Answers, rows: NDArray[np.intp]) -> Answers:
     )
 
 
-def _by_group(found: Answers, group: NDArray[np.int32], groups: int) -> Array:
+def _by_group(found: JudgedRows, group: NDArray[np.int32], groups: int) -> Array:
     """Count the wrong labels, and the labels, of each group, (2, G)."""
     at = np.flatnonzero((found.given >= 0) & (group >= 0))
     wrong = np.bincount(group[at], found.wrong[at], minlength=groups)
@@ -200,8 +201,33 @@ def _chosen(n: int, most: int, seed: int) -> NDArray[np.int64]:
 RowsTo = Callable[[Iterator[pa.Table]], None]
 
 
-Begun = tuple[Collector, Iterator[pa.Table]]
-Begin = Callable[[Iterable[pa.RecordBatch], int, NoisyLabelEstimator, Any], Begun]
+@dataclass(frozen=True, eq=False)
+class StoredPosterior:
+    """What a search over all rows has found of each: evidence codes, (n,), and P(true class)."""
+
+    codes: NDArray[np.int32]
+    share: Array  # (n, K)
+
+    def parts(self, sizes: Sequence[int]) -> list[StoredPosterior]:
+        """Split it into parts of so many rows."""
+        ends = np.cumsum([0, *sizes]).tolist()
+        return [StoredPosterior(self.codes[a:b], self.share[a:b]) for a, b in pairwise(ends)]
+
+    def of(self, batch: Batch, first: int) -> tuple[Batch, Array]:
+        """Look up the next rows; ``first`` is the number of the first one that it holds."""
+        rows = slice(batch.start - first, batch.start - first + len(batch))
+        if rows.stop > len(self.codes):
+            raise ValueError(self._changed("more"))
+        return batch.judged_by(self.codes[rows]), self.share[rows]
+
+    def check_all(self, rows: int) -> None:
+        """Refuse fewer rows than there were."""
+        if rows < len(self.codes):
+            raise ValueError(self._changed("fewer"))
+
+    def _changed(self, now: str) -> str:
+        n = len(self.codes)
+        return f"there were {n:,} rows, and now there are {now}: was the file changed?"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,57 +236,59 @@ class Judging:
 
     rows: Scan
     classifier: NoisyLabelEstimator
-    # begin(batches, first row, classifier, what is known of them): a collector, and the tables that
-    # fill it as they are read
-    begin: Begin
-    known: Any = None  # of all rows
-    skip_bad: bool = False
+    terms: RowTerms
+    known: StoredPosterior | None = None  # of all rows, where each has been judged already
 
     def read_again(self) -> Iterator[pa.Table]:
         """Read and judge every row, and yield it beside its own columns, table after table."""
         return self._begun()[1]
 
-    def here(self, rows_to: RowsTo | None) -> Collector:
-        """Read and judge every row; whoever asked for the rows gets them table by table."""
-        collector, tables = self._begun()
-        drain(tables, rows_to)
-        return collector
+    def collected(self, cluster: Any, sizes: Sequence[int], rows_to: RowsTo | None) -> Collector:
+        """Judge every row; whoever asked for the rows gets them table by table.
 
-    def there(
-        self, cluster: Any, sizes: list[int], known: list[Any], rows_to: RowsTo | None
-    ) -> Collector:
-        """Judge the parts where they are, each of so many rows with what is known of them.
-
-        Rows come here only where somebody asked for them, part after part.
+        On a cluster they are judged where they are, in parts of so many rows, and come here only
+        where somebody asked for them, part after part.
         """
-        begin, names, skip_bad = self.begin, self.rows.names, self.skip_bad
-        light, wanted = lightened(self.classifier), rows_to is not None
-
-        def go(item: tuple[Any, int, Any]) -> tuple[Collector, list[pa.Table]]:
-            part, start, own = item
-            read = part.batches(names, [] if skip_bad else None)
-            collector, tables = begin(read, start, light, own)
-            kept = list(tables) if wanted else []
-            drain(tables, None)
-            return collector, kept
-
+        if cluster is None:
+            collector, tables = self._begun()
+            drain(tables, rows_to)
+            return collector
         collectors: list[Collector] = []
-
-        def in_order() -> Iterator[pa.Table]:
-            starts = (np.cumsum(sizes) - sizes).tolist()
-            items = list(zip(self.rows.parts, starts, known, strict=True))
-            for collector, tables in cluster.in_turn(go, items):
-                collectors.append(collector)
-                yield from tables
-
-        drain(in_order(), rows_to)
+        drain(self._in_order(cluster, sizes, rows_to is not None, collectors), rows_to)
         total = reduce(add, collectors)
         total.classifier = self.classifier
         return total
 
-    def _begun(self) -> Begun:
-        read = self.rows.batches(self.rows.names, [] if self.skip_bad else None)
-        return self.begin(read, 0, self.classifier, self.known)
+    def _in_order(
+        self, cluster: Any, sizes: Sequence[int], wanted: bool, collectors: list[Collector]
+    ) -> Iterator[pa.Table]:
+        """Judge the parts where they are; yield their rows, and remember what they add up to."""
+        terms, judge, names = self.terms, self._judge, self.rows.names
+        light = lightened(self.classifier)
+
+        def go(item: tuple[Any, int, Any]) -> tuple[Collector, list[pa.Table]]:
+            part, start, own = item
+            read = part.batches(names, [] if terms.skip_bad else None)
+            collector, tables = begun(read, start, terms, light, judge, own)
+            kept = list(tables) if wanted else []
+            drain(tables, None)
+            return collector, kept
+
+        starts = (np.cumsum(sizes) - sizes).tolist()
+        known = [None] * len(sizes) if self.known is None else self.known.parts(sizes)
+        items = list(zip(self.rows.parts, starts, known, strict=True))
+        for collector, tables in cluster.in_turn(go, items):
+            collectors.append(collector)
+            yield from tables
+
+    @property
+    def _judge(self) -> Any:
+        """The solver's own judge, where it has one."""
+        return self.classifier.fit_.details.judge
+
+    def _begun(self) -> tuple[Collector, Iterator[pa.Table]]:
+        read = self.rows.batches(self.rows.names, [] if self.terms.skip_bad else None)
+        return begun(read, 0, self.terms, self.classifier, self._judge, self.known)
 
 
 def drain(tables: Iterator[pa.Table], rows_to: RowsTo | None) -> None:
@@ -268,34 +296,38 @@ def drain(tables: Iterator[pa.Table], rows_to: RowsTo | None) -> None:
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
 
 
-def judging(found: Scan, terms: Terms, classifier: NoisyLabelEstimator) -> Judging:
-    """Judge rows of one label each, by the solver's own judge where it has one."""
-    judge = classifier.fit_.details.judge
-    return Judging(found, classifier, partial(begin, terms, judge), skip_bad=terms.skip_bad)
-
-
-def begin(
-    terms: Terms,
-    judge: Any,
-    batches: Iterable[pa.RecordBatch],
-    start: int,
-    classifier: NoisyLabelEstimator,
-    _: Any,
-) -> Begun:
-    """Begin to judge rows, the first of which is number ``start``."""
+def begun(
+    batches: Iterable[pa.RecordBatch], start: int, terms: RowTerms,
+    classifier: NoisyLabelEstimator, judge: Any, known: StoredPosterior | None,
+) -> tuple[Collector, Iterator[pa.Table]]:  # fmt: skip
+    """Begin to judge rows, the first of which is number ``start``: going through them adds up."""
     collector = Collector(classifier, terms.rows, start, len(terms.groups), terms.checked)
-    return collector, judged(batches, terms, collector, judge)
+    return collector, judged(batches, terms, collector, judge, known)
 
 
 def judged(
-    batches: Iterable[pa.RecordBatch], terms: Terms, collector: Collector, judge: Any
-) -> Iterator[pa.Table]:
-    """Judge rows with all of their columns, by the solver's own judge where it has one."""
+    batches: Iterable[pa.RecordBatch], terms: RowTerms, collector: Collector, judge: Any,
+    known: StoredPosterior | None,
+) -> Iterator[pa.Table]:  # fmt: skip
+    """Judge rows with all of their columns: as they were judged already, or by the model."""
+    first = collector.start
     for rows in batches:
         if rows.num_rows:
-            batch = replace(terms.batch(rows.select(terms.columns)), start=collector.start)
-            share = None if judge is None else judge.posterior(terms.with_checked(batch))
-            yield collector.take(batch, decoded_table(rows), share)
+            batch = replace(terms.batch(rows), start=collector.start)
+            yield collector.take(
+                *judge_batch(batch, terms, judge, known, first), decoded_table(rows)
+            )
+    if known is not None:
+        known.check_all(collector.start - first)
+
+
+def judge_batch(
+    batch: Batch, terms: RowTerms, judge: Any, known: StoredPosterior | None, first: int
+) -> tuple[Batch, Any]:
+    """Find P(true class) of some rows; None where the model is to say it."""
+    if known is not None:
+        return known.of(batch, first)
+    return batch, None if judge is None else judge.posterior(terms.with_checked(batch))
 
 
 def lightened(classifier: NoisyLabelEstimator) -> NoisyLabelEstimator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -15,32 +16,35 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.answers import Answers
+from misnomer.audit import learn, numbers
 from misnomer.audit.batches.collector import (
     Collector,
+    Judging,
     RowsTo,
-    answers,
-    judging,
+    StoredPosterior,
+    judge_batch,
+    judged_rows,
     lightened,
     row_columns,
 )
-from misnomer.audit.batches.totals import put_together
 from misnomer.audit.checked import checked_rows
 from misnomer.audit.crowds.groups import group_rates_of, with_groups
+from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
 from misnomer.audit.known import knowing, noted
+from misnomer.audit.leaks import leaks
 from misnomer.audit.learn import prepared
-from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
-from misnomer.audit.result import Audit
+from misnomer.audit.request import Request
+from misnomer.audit.result import AllRows, Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
-from misnomer.classifiers.streaming import Terms, compact, fit_rows, understand
+from misnomer.classifiers.terms import RowTerms, Terms, compact, fit_rows, understand
 from misnomer.engines import local
 from misnomer.engines.journal import Journal
-from misnomer.engines.stream import Stream
+from misnomer.engines.local import Stream, joined
 from misnomer.rows.columns.labels import with_clean_labels
-from misnomer.rows.files.formats import unified
 from misnomer.rows.frames import arrow_columns
-from misnomer.rows.parts import TablePart, conform
+from misnomer.rows.parts import TablePart, conform, unified
 from misnomer.rows.scan import Scan, scan
 from misnomer.solvers.conditional.fit import Slope
 from misnomer.stats import Stats, Sums
@@ -59,15 +63,25 @@ def joined_cluster(request: Request) -> Any:
     return nullcontext(said) if isinstance(said, Cluster) else Cluster(said)
 
 
-def with_lazy_rows(data: Any, audit: Audit, terms: Terms, schema: pa.Schema) -> Audit:
-    """Let the rows of a Dask data frame be a lazy frame with its index and its partitions."""
-    if not hasattr(data, "map_partitions") or not hasattr(data, "divisions"):
-        return audit
-    from misnomer.engines.dask import lazily
+def with_lazy_rows(request: Request, audit: Audit, judging: Judging, sizes: Sequence[int]) -> Audit:
+    """Let the rows of a Dask data frame be a lazy frame with its index and its partitions.
 
-    judge = audit.classifier.fit_.details.judge
-    step = partial(judged_frame, lightened(audit.classifier), terms, schema, judge)
-    return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))
+    Lines that are answers are no rows.
+    """
+    data = request.data
+    if request.long is not None or not hasattr(data, "divisions"):
+        return audit
+    from misnomer.engines.dask import lazily, lazily_beside
+
+    judge, known = judging.classifier.fit_.details.judge, judging.known
+    light = lightened(audit.classifier)
+    step = partial(judged_frame, light, judging.terms, judging.rows.schema, judge)
+    if known is None:
+        return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))
+    none = known.parts([0])[0]
+    return replace(
+        audit, lazy=lazily_beside(data, step, known.parts(sizes), step(data._meta, none))
+    )
 
 
 def scan_dask(data: Any, y: Any, cluster: Any) -> Scan:
@@ -104,18 +118,17 @@ def table_of(piece: Any) -> pa.Table:
 
 
 def judged_frame(
-    classifier: NoisyLabelEstimator,
-    terms: Terms,
-    schema: pa.Schema,
-    judge: Any,
-    frame: Any,
-    start: int,
-) -> Any:
-    """Judge the rows of one partition that begins at a row number; its index stays."""
+    classifier: NoisyLabelEstimator, terms: RowTerms, schema: pa.Schema, judge: Any, frame: Any,
+    place: int | StoredPosterior,
+) -> Any:  # fmt: skip
+    """Judge the rows of one partition; its index stays.
+
+    ``place`` is the number of its first row, or what has been found of its rows already.
+    """
     rows = conform(table_of(frame), schema, schema.names)
-    batch = replace(terms.batch(rows.select(terms.columns)), start=start)
-    share = None if judge is None else judge.posterior(terms.with_checked(batch))
-    found = answers(classifier, batch, share)
+    start, known = (place, None) if isinstance(place, int) else (0, place)
+    batch = replace(terms.batch(rows), start=start)
+    found = judged_rows(classifier, *judge_batch(batch, terms, judge, known, start))
     out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
     return out.set_axis(frame.index, axis=0)
 
@@ -150,24 +163,87 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         classifier, terms = by_knowledge(classifier, terms, request.knowledge)
         if request.checked is not None:
             terms = replace(terms, checked=checked_rows(request.checked, terms.naming.classes))
-        rows = _kept(found, terms, request, cluster)
+        rows = kept_rows(found, terms, request.memory_bytes, cluster)
         fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))
     check_groups(classifier, terms)
     classifier.set_params(progress=None)
-    judge = judging(found, terms, classifier)
-    if cluster is not None:
-        sizes = rows.rows_of_parts
-        collector = judge.there(cluster, sizes, [None] * len(sizes), rows_to)
-    else:
-        del rows  # their room is needed
-        pa.default_memory_pool().release_unused()
-        collector = judge.here(rows_to)
-    said = [str(one.message) for one in caught]
-    read = None if request.is_lazy else judge.read_again
-    audit = put_together(collector, terms, request.id, said, perf_counter() - started, read)
-    audit = audit if request.knowledge is None else noted(audit, request.knowledge)
-    audit = grouped(audit, collector, terms)
-    return with_lazy_rows(request.data, audit, terms, found.schema) if request.is_lazy else audit
+    sizes = rows.rows_of_parts if cluster is not None else []
+    del rows  # their room is needed
+    notes = [*notes_of(terms), *learn._doubtful(classifier.labels_)]
+    notes += [str(one.message) for one in caught]
+    judging = Judging(found, classifier, terms)
+    audit, totals = concluded(request, cluster, rows_to, judging, sizes, notes, started)
+    return with_lazy_rows(request, grouped(audit, totals, terms), judging, sizes)
+
+
+def concluded(
+    request: Request, cluster: Any, rows_to: RowsTo | None, judging: Judging, sizes: Sequence[int],
+    notes: list[str], started: float,
+) -> tuple[Audit, Collector]:  # fmt: skip
+    """Judge all rows, and put the audit together; ``sizes`` are the rows of each part."""
+    pa.default_memory_pool().release_unused()
+    found = judging.collected(cluster, sizes, rows_to)
+    classifier, terms, n, labeled = judging.classifier, judging.terms, found.n, found.labeled
+    batch, some, source = found.sampled()
+    drawn = joined(found.bootstrap)
+    ends = numbers.intervals(classifier, drawn, found.count / labeled, labeled, n)
+    smallest = float(classifier.model_.prior.min() * n)
+    tests = {
+        "rows_of_the_smallest_class": smallest, "certainty_of_the_columns": found.certainty / n,
+    }  # fmt: skip
+    close = leaks(classifier.model_.schema, batch, terms.label, len(classifier.labels_))
+    audit = learn.put_together(
+        classifier,
+        ends,
+        numbers.judged(classifier, drawn, ends.rate, labeled, tests),
+        found.count,
+        learn._fitted(classifier, perf_counter() - started, n, labeled, found.trusted),
+        label=terms.label,
+        given=some.given,
+        trusted=some.trusted,
+        shares=some.shares,
+        warnings=(*notes, *close, *sample_note(found)),
+        batch=batch,
+        shape=shape_of(found, source, terms.id),
+        left_out=terms.left_out,
+        all_rows=all_rows_of(found, None if request.is_lazy else judging.read_again),
+    )
+    return audit if request.knowledge is None else noted(audit, request.knowledge), found
+
+
+def notes_of(terms: RowTerms) -> list[str]:
+    """Say what is not learned from, and what could not be read."""
+    numbers = [f"column {name!r} only numbers the rows: it is ignored" for name in terms.numbering]
+    return [*numbers, *(f"left out: {one}" for one in terms.left_out)]
+
+
+def all_rows_of(found: Collector, read: Any) -> AllRows | None:
+    """Take down what is known of all rows; nothing where the audit lists all of them."""
+    if len(found.sample) == found.n:
+        return None
+    worst = found.ranked() if found.worst else pa.table({})
+    return AllRows(found.flagged, worst, read, found.sample)
+
+
+def shape_of(found: Collector, source: pa.Table, id: str | None) -> Shape:
+    """Hand rows out as frames; those of a sample are named by their places in the input."""
+    index = None
+    if len(found.sample) < found.n and default_backend() == "pandas":
+        import pandas as pd  # type: ignore[import-untyped]
+
+        index = pd.Index(found.sample)
+    return Shape(default_backend(), index, source, id)
+
+
+def sample_note(found: Collector) -> list[str]:
+    """Say that rows are shown of a sample only, where they are."""
+    if len(found.sample) == found.n:
+        return []
+    return [
+        f"{found.n:,} rows were judged, {found.flagged:,} labels flagged; what is shown row by "
+        f"row is a random sample of {len(found.sample):,} rows, and the list of issues holds the "
+        "worst of all"
+    ]
 
 
 def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:
@@ -196,7 +272,7 @@ def _understood(
     written = [name for name in written_by_misnomer(found.names) if name not in apart]
     for note in written_note(written, label):
         warnings.warn(note, stacklevel=2)
-    return understand(
+    terms = understand(
         found,
         label,
         classifier,
@@ -207,14 +283,14 @@ def _understood(
         numbering=True,
         mapped=mapped,
     )
+    return replace(terms, id=request.id)
 
 
-def _kept(found: Scan, terms: Terms, request: Request, cluster: Any) -> Any:
+def kept_rows(found: Scan, terms: RowTerms, memory: int, cluster: Any) -> Any:
     """Put all rows into compact form, here or where they are."""
     if cluster is not None:
         return cluster.keep(terms.batches, found.parts, terms.with_checked)
-    memory = DEFAULT_MEMORY if request.memory is None else request.memory
-    rows = Stream(compact(found, terms), memory=compact_memory(bytes_of(memory)))
+    rows = Stream(compact(found, terms), memory=compact_memory(memory))
     pa.default_memory_pool().release_unused()
     return rows
 

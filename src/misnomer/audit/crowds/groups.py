@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.crowds.numbers import bounded
-from misnomer.audit.crowds.reading import Several
-from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.crowds.sources import Sources
+from misnomer.audit.inputs import Inputs
 from misnomer.audit.result import Audit
+from misnomer.classifiers.annotator_table import GroupTable, ranked_groups
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.head.rates import Labeled, fitted, judged
 from misnomer.head.solve import GroupRates
-from misnomer.solvers.annotators.groups import GroupTest, compared
+from misnomer.solvers.annotators.worth import GroupTest, compared
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -30,25 +31,19 @@ _TESTS = 99  # labels drawn anew to test whether groups differ
 _DRAWS, _ROWS = 20, 20_000  # refits, and rows that they look at
 
 
-def audit_groups(found: Several, families: Any, random_state: Any, started: float) -> Audit | None:
+def audit_groups(inputs: Inputs, families: Any, random_state: Any, started: float) -> Audit | None:
     """Audit by the default, then by groups; None where the default has nothing to compare."""
-    assert found.single is not None
-    answers = found.answers
+    answers = inputs.answers
+    assert answers is not None
+    group: Any = answers.by_row(answers.annotator)
     fresh = NoisyLabelClassifier(families=families, random_state=random_state)
-    audit = learn.learned(found.single, fresh, started, groups=named_groups(answers))
+    audit = learn.learned(inputs, fresh, started, groups=np.where(group < 0, None, group))
     rates = group_rates_of(fresh)
     if rates is None:
         return None
     doubt = np.nan_to_num(audit.error_probability)[answers.row]
     wrong = np.bincount(answers.annotator, doubt, minlength=answers.n_annotators)
-    return with_groups(audit, answers, rates, np.stack([wrong, answers.given]), found.asked)
-
-
-def named_groups(answers: Answers) -> NDArray[Any]:
-    """Name the group of each row by its number, (n,); None where there is none."""
-    out = np.full(answers.n_rows, None, object)
-    out[answers.row] = answers.annotator
-    return out
+    return with_groups(audit, answers, rates, np.stack([wrong, answers.given]), inputs.asked)
 
 
 def group_rates_of(classifier: NoisyLabelEstimator) -> GroupRates | None:
@@ -88,9 +83,7 @@ def _table(whole: Estimate, answers: Answers, varied: GroupRates, sums: Array) -
     usual = np.maximum(labels.weight @ labels.share / labels.weight.sum(), 1e-9)
     size = (answers.n_annotators, answers.n_labels)
     test = compared(labels.share / usual, group, labels.label, size, draws=_TESTS, seed=0)
-    order = np.argsort(-rate, kind="stable")
-    names = answers.annotators[order]
-    return GroupTable(names, given[order], rate[order], low[order], high[order], test)
+    return ranked_groups(answers.annotators, given, rate, low, high, test)
 
 
 def _common(rate: Estimate) -> float:

@@ -1,32 +1,46 @@
-"""How far the numbers of several annotators or groups could be off, and whether they can tell."""
+"""What the answers of several annotators or groups say together, and how far it can be believed.
+
+From here on an audit is one of rows with one label each, the vote: by a classifier whose fit holds
+P(true class) of every row, intervals and a verdict, as any other does.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
+from misnomer import channel as channels
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import GroupTable
-from misnomer.classifiers.annotators.crowd import CrowdNB
-from misnomer.classifiers.annotators.table import (
+from misnomer.audit.crowds.sources import Votes
+from misnomer.channel import Channel
+from misnomer.classifiers.annotator_table import (
     BEYOND,
     TOO_MANY,
+    GroupTable,
     alone,
     islands,
+    ranked_groups,
     share_of_wrong_answers,
 )
-from misnomer.estimate import Estimate
+from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
+from misnomer.classifiers.crowd import CrowdNB
+from misnomer.classifiers.inputs import Naming
+from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.annotators.channels import obeying, one_coin, shrunk
-from misnomer.solvers.annotators.passes import confusions, evidence
+from misnomer.model import Model
+from misnomer.posterior import Posterior
+from misnomer.solvers.annotators.channels import confusions, evidence
+from misnomer.solvers.annotators.fit import SourcesFit
+from misnomer.solvers.task import Details, Fit
+from misnomer.table import Schema
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 CONFIDENCE = 0.90
 _DRAWS, _PASSES, _ROWS = 20, 6, 20_000
@@ -41,13 +55,85 @@ _WIDE = 0.10  # half the interval of the error rate
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
-    """Standard errors: of the error rate, of P(given | true), of the class shares, by group."""
+class Consensus:
+    """What the answers say together: judge of the rows, and classifier of new ones."""
 
-    rate: float
-    matrix: Array
-    prior: Array
-    groups: Array
+    classifier: NoisyLabelEstimator
+    posterior: Array  # (n, K): P(true class) of every row
+    groups: GroupTable | None  # where a group is an annotator of its rows
+
+
+@dataclass(frozen=True)
+class CrowdOpinion:
+    """How far the numbers can be believed."""
+
+    intervals: dict[str, Any]
+    verdict: Verdict
+
+
+def consensus(crowd: CrowdNB, votes: Votes, *, grouped: bool, has_columns: bool) -> Consensus:
+    """Turn a fit to answers into one to rows of one label each, which is their vote."""
+    fit, K = crowd.fit_, len(crowd.classes_)
+    share = fit.share.copy()
+    share[votes.trusted] = np.eye(K)[votes.given[votes.trusted]]
+    doubt = Posterior.of(share).other_than(votes.given)
+    wrong = np.where((votes.given >= 0) & ~votes.trusted, doubt, 0.0)
+    model = _model(crowd, channels.free(K).refit(joint_of(votes.given, share) + 1e-10))
+    opinion, groups = _opinion(crowd, votes, wrong, model, grouped)
+    how = (
+        "The columns have a say: they help to predict the answers."
+        if crowd.trust_
+        else "The columns have no say: they do not help to predict the answers."
+    )
+    details = Details(
+        posterior=share,
+        opinion=opinion,
+        solver="one channel per " + ("group" if grouped else "annotator"),
+        notes=(how,) if has_columns else (),
+    )
+    found = Fit(model, fit.loglik, (fit.loglik,), fit.converged, details)
+    return Consensus(_classifier(crowd, found), share, groups)
+
+
+def _model(crowd: CrowdNB, matrix: Channel) -> Model:
+    """Classify rows by their columns, behind the channel of the votes."""
+    fit, K = crowd.fit_, len(crowd.classes_)
+    if fit.model is not None:
+        return replace(fit.model, channel=matrix)
+    return Model(fit.prior, matrix, np.zeros((K, 0)), Schema(()))
+
+
+def _classifier(crowd: CrowdNB, fit: Fit) -> NoisyLabelEstimator:
+    """Give the model the face of a classifier."""
+    out = NoisyLabelNB(families=crowd.families, solver="em", random_state=crowd.random_state)
+    out._keep(fit, Naming(crowd.classes_, crowd.classes_, fit.model.channel))
+    out.n_iter_, out.n_features_in_ = crowd.fit_.passes, 0
+    if crowd.model_ is not None:
+        out.n_features_in_ = crowd.n_features_in_
+        if len(getattr(crowd, "feature_names_in_", [])):
+            out.feature_names_in_ = np.array(list(crowd.feature_names_in_), dtype=object)
+    return out
+
+
+def _opinion(
+    crowd: CrowdNB, votes: Votes, wrong: Array, model: Model, grouped: bool
+) -> tuple[CrowdOpinion, GroupTable | None]:
+    """Find intervals and verdict, and rank the groups."""
+    answers, labeled = crowd.answers_, int((votes.given >= 0).sum())
+    group = answers.by_row(answers.annotator) if grouped else None
+    matrix, prior = model.channel.matrix, model.prior
+    error, of_matrix, of_prior, of_groups = spread(answers, crowd.fit_, votes.given, group)
+    value = float(wrong.sum()) / labeled
+    low, high = bounded(value, float(error), labeled)
+    rate = Estimate(value, float(low), float(high), CONFIDENCE)
+    reach = normal_quantile(CONFIDENCE)
+    intervals = {
+        "error_rate": rate,
+        "noise_matrix": (matrix - reach * of_matrix, matrix + reach * of_matrix),
+        "class_prior": (prior - reach * of_prior, prior + reach * of_prior),
+    }
+    groups = groups_of(crowd, wrong, of_groups) if grouped else None
+    return CrowdOpinion(intervals, judged(crowd, rate, matrix, groups)), groups
 
 
 def joint_of(given: Ints, share: Array, weight: Array | None = None) -> Array:
@@ -84,29 +170,27 @@ def bounded(rate: Any, error: Any, n: Any) -> tuple[Any, Any]:
     return np.minimum(low, rate), np.maximum(high, rate)
 
 
-def spread(crowd: CrowdNB, given: Ints, group: Ints | None) -> Spread:
-    """Weigh rows by exponential random numbers, refit from where the fit ended, 20 times.
+def spread(answers: Answers, fit: SourcesFit, given: Ints, group: Ints | None) -> list[Array]:
+    """Find standard errors: of the error rate, of P(given | true), of the class shares, by group.
 
+    Rows are weighed by exponential random numbers and refitted from where the fit ended, 20 times.
     The columns' evidence is held as it is; of many rows some are taken, and the errors scaled.
     """
-    answers, total = crowd.answers_, crowd.fit_.total
-    rng = np.random.default_rng(0)
-    n = answers.n_rows
+    rng, total, n = np.random.default_rng(0), fit.total, answers.n_rows
     if n > _ROWS:
         rows = np.sort(rng.choice(n, _ROWS, replace=False))
         answers, total, given = some_rows(answers, rows), total[rows], given[rows]
         group = None if group is None else group[rows]
-    scores = total - evidence(answers, crowd.channels_) - np.log(crowd.class_prior_)
+    scores = total - evidence(answers, fit.channels) - np.log(fit.prior)
     share = softmax(total)[0]
     size = 0 if group is None else answers.n_annotators
-    draws = [_drawn(crowd, answers, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
+    draws = [_drawn(answers, fit, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
     scale = np.sqrt(answers.n_rows / n)
-    errors = [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*draws, strict=True)]
-    return Spread(float(errors[0]), *errors[1:])
+    return [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*draws, strict=True)]
 
 
 def _drawn(
-    crowd: CrowdNB, answers: Answers, scores: Array, share: Array, given: Ints,
+    answers: Answers, fit: SourcesFit, scores: Array, share: Array, given: Ints,
     group: Ints | None, size: int, rng: np.random.Generator,
 ) -> tuple[float, Array, Array, Array]:  # fmt: skip
     """Refit with random weights: error rate, matrix, class shares, error rates of the groups."""
@@ -114,7 +198,8 @@ def _drawn(
     for _ in range(_PASSES):
         mass = weight @ share
         prior = mass / mass.sum()
-        channels = _channels(crowd, confusions(answers, share * weight[:, None]))
+        counts = confusions(answers, share * weight[:, None])
+        channels = fit.rule.channels(counts, fit.centers, fit.strength)
         share = softmax(evidence(answers, channels) + np.log(np.maximum(prior, 1e-10)) + scores)[0]
     known = given >= 0
     wrong = np.where(known, 1.0 - share[np.arange(len(share)), given], 0.0)
@@ -126,14 +211,6 @@ def _drawn(
         errors = np.bincount(group[known], (weight * wrong)[known], minlength=size)
         groups = errors / np.maximum(seen, 1e-12)
     return rate, joint / joint.sum(axis=0), prior, groups
-
-
-def _channels(crowd: CrowdNB, counts: Array) -> Array:
-    """Estimate the channels as the fit does, everybody's character held."""
-    fit = crowd.fit_
-    if crowd.annotator == "one":
-        return obeying(one_coin(counts, fit.strength), crowd.known_)
-    return shrunk(counts, fit.centers, fit.strength, crowd.known_)
 
 
 def some_rows(answers: Answers, rows: NDArray[np.intp]) -> Answers:
@@ -150,10 +227,7 @@ def groups_of(crowd: CrowdNB, wrong: Array, errors: Array) -> GroupTable:
     answers = crowd.answers_
     rate = np.bincount(answers.annotator, wrong[answers.row]) / answers.given
     low, high = bounded(rate, errors, answers.given)
-    order = np.argsort(-rate, kind="stable")
-    names, rows = answers.annotators[order], answers.given[order]
-    test = crowd.groups_differ()
-    return GroupTable(names, rows, rate[order], low[order], high[order], test)
+    return ranked_groups(answers.annotators, answers.given, rate, low, high, crowd.groups_differ())
 
 
 def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | None) -> Verdict:

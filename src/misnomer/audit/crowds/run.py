@@ -1,11 +1,13 @@
 """audit() with several annotators, or with groups of rows that err in their own way.
 
-Of rows that do not fit in memory the answers and P(true class) live here: people gave them, so they
-are not too many. The columns stay by batches, in memory or on disk, or with a cluster's workers.
+Who fits does not know where the rows are: in memory, in batches that spill to disk, or with a
+cluster's workers. The answers and P(true class) live here: people gave them, so they are not too
+many.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -20,60 +22,51 @@ from sklearn.utils import check_random_state
 
 from misnomer.answers import Answers
 from misnomer.audit import learn
-from misnomer.audit.batches.collector import RowsTo, answers, lightened, row_columns
-from misnomer.audit.batches.stream import compact_memory, resident, scanned
+from misnomer.audit.batches.collector import Judging, RowsTo, StoredPosterior, lightened
+from misnomer.audit.batches.stream import (
+    concluded,
+    kept_rows,
+    notes_of,
+    resident,
+    scanned,
+    with_lazy_rows,
+)
 from misnomer.audit.checked import checked_rows, known_labels
-from misnomer.audit.crowds import reading as tables
-from misnomer.audit.crowds.batched_rows import (
-    Known,
-    Reading,
-    check_room,
-    judging,
-    trusted_rows,
-    understood,
-)
+from misnomer.audit.crowds.gather import VOTE, Gathered, gathered, inputs_of, label_columns
 from misnomer.audit.crowds.groups import audit_groups
-from misnomer.audit.crowds.reading import Gathered, Several, gathered, label_columns
-from misnomer.audit.crowds.results import (
-    Votes,
-    judged_rows,
-    numbers_of,
-    put_together,
-    rare,
-    votes_of,
-)
-from misnomer.audit.crowds.sources import Sources
-from misnomer.audit.known import noted, parts_of, with_trusted
+from misnomer.audit.crowds.numbers import consensus, some_rows
+from misnomer.audit.crowds.sources import Sources, Votes, rare, votes_of
+from misnomer.audit.inputs import Inputs
+from misnomer.audit.known import noted, parts_of
 from misnomer.audit.leaks import leaks
-from misnomer.audit.request import DEFAULT_MEMORY, Request, bytes_of
+from misnomer.audit.request import Request, bytes_of
 from misnomer.audit.result import Audit
-from misnomer.classifiers.annotators.crowd import CrowdNB, fit_crowd
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.annotator_table import GroupTable
+from misnomer.classifiers.crowd import CrowdNB, fit_crowd
+from misnomer.classifiers.terms import RowTerms, understand_columns, yes_or_no
 from misnomer.engines import local
-from misnomer.engines.stream import Stream
-from misnomer.posterior import Posterior
-from misnomer.rows import read_like
+from misnomer.rows.parts import Part
+from misnomer.rows.scan import Scan
 from misnomer.table import Batch, CheckedRows
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def audit_sources(request: Request) -> Audit:
     """Audit a table with several labels a row, or with labels of several groups."""
     started = perf_counter()
-    found = tables.several_of(request)
-    if found.features is not None:
-        learn.check_texts(request, found.features)
-    if request.checked is not None and found.single is not None:
-        known, design = known_labels(request.checked, found.single.y)
-        found = replace(found, single=replace(found.single, checked=known, design=design))
-    if found.single is not None and request.classifier is None and request.knowledge is None:
-        by_default = audit_groups(found, request.kinds, request.random_state, started)
+    inputs = inputs_of(request)
+    assert inputs.answers is not None
+    if inputs.features is not None:
+        learn.check_texts(request, inputs.features)
+    if request.is_grouped and request.classifier is None and request.knowledge is None:
+        single = inputs
+        if request.checked is not None:
+            known, design = known_labels(request.checked, inputs.y)
+            single = replace(inputs, checked=known, design=design)
+        by_default = audit_groups(single, request.kinds, request.random_state, started)
         if by_default is not None:
             return by_default
-    crowd = prepared(request, found.answers.labels)
-    audit = learned(found, crowd, started, _checked(request, found.answers))
+    crowd = prepared(request, inputs.answers.labels)
+    audit = learned(inputs, crowd, started, _checked(request, inputs.answers))
     return audit if request.knowledge is None else noted(audit, request.knowledge)
 
 
@@ -99,45 +92,35 @@ def _checked(request: Request, answers: Answers) -> CheckedRows | None:
     return None if request.checked is None else checked_rows(request.checked, answers.labels)
 
 
-def learned(
-    found: Several, crowd: CrowdNB, started: float, checked: CheckedRows | None = None
-) -> Audit:
+def learned(inputs: Inputs, crowd: CrowdNB, started: float, checked: CheckedRows | None) -> Audit:
     """Fit, judge every row, and put the answers together."""
-    answers = found.answers
-    votes = votes_of(answers, found.trusted, checked)
+    answers = inputs.answers
+    assert answers is not None
+    votes = votes_of(answers, inputs.trusted, checked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        crowd.fit(found.features, answers=answers, truth=votes.truth(answers.labels))
-    notes = [*found.notes, *rare(answers), *(str(one.message) for one in caught)]
-    share, classifier = judged_rows(crowd, votes)
-    batch = _batch(found, classifier, votes)
-    notes += leaks(classifier.model_.schema, batch, found.label, answers.n_labels)
+        schema, rows = crowd._rows(inputs.features)
+        fit_crowd(crowd, answers, schema, rows, votes.truth)
+    grouped, has_columns = "noise_groups" in inputs.asked, inputs.features is not None
+    found = consensus(crowd, votes, grouped=grouped, has_columns=has_columns)
+    blocks = rows[0].blocks if rows else ()
+    batch = Batch(blocks, votes.codes(answers.n_labels))
+    notes = [*inputs.notes, *rare(answers), *(str(one.message) for one in caught)]
+    notes += leaks(schema, batch, inputs.label, answers.n_labels)
     for note in notes:
         warnings.warn(note, stacklevel=5)
-    numbers, groups = numbers_of(found, crowd, classifier, votes, share, started)
-    sources = Sources(
-        answers, crowd.channels_, crowd.trust_ > 0, found.asked,
-        crowd.annotators_ if groups is None else None, groups,
-    )  # fmt: skip
-    return with_trusted(
-        Audit(
-            **numbers,
-            given=votes.given,
-            trusted=votes.trusted,
-            shares=Posterior.of(share),
-            warnings=tuple(notes),
-            batch=batch,
-            shape=found.shape,
-            sources=sources,
-        )
-    )
+    seconds = perf_counter() - started
+    audit = learn._audit(inputs, found.classifier, batch, votes.trusted, tuple(notes), seconds)
+    return with_sources(audit, answers, crowd, inputs.asked, found.groups)
 
 
-def _batch(found: Several, classifier: NoisyLabelEstimator, votes: Votes) -> Batch:
-    """Read the rows in the terms of the model."""
-    schema = classifier.model_.schema
-    blocks = read_like(found.features, schema) if schema.columns else ()
-    return Batch(blocks, votes.codes(len(classifier.labels_)))
+def with_sources(
+    audit: Audit, answers: Answers, crowd: CrowdNB, asked: Any, groups: GroupTable | None = None
+) -> Audit:
+    """Add who gave the labels; of so many rows that a sample is kept, ``answers`` are about it."""
+    annotators = crowd.annotators_ if groups is None else None
+    sources = Sources(answers, crowd.channels_, crowd.trust_ > 0, asked, annotators, groups)
+    return replace(audit, sources=sources, classifier=lightened(audit.classifier))
 
 
 def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Audit:
@@ -155,75 +138,103 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
         said = gathered(scanned(request, cluster, label_columns(request)), request, mapped)
         pa.default_memory_pool().release_unused()
         checked = _checked(request, said.answers)
-        votes = votes_of(said.answers, _trusted(said, request, mapped), checked)
-        room = check_room(said.answers, request.memory, used)
+        votes = votes_of(said.answers, _trusted(said.rows, request, mapped), checked)
+        memory = request.memory_bytes - check_room(said.answers, request.memory, used)
         crowd = prepared(request, said.answers.labels)
-        reading, notes = understood(
-            said.rows, said.apart, crowd.families, skip_bad=request.skip_bad, mapped=mapped
-        )
-        truth = votes.truth(said.answers.labels)
-        left = bytes_of(request.memory or DEFAULT_MEMORY) - room
-        _fit_batches(crowd, said, reading, truth, left, cluster)
-    share, judge = judged_rows(crowd, votes)
-    known = Known(votes.codes(said.answers.n_labels), share, checked)
-    rows = judging(said, reading, judge, known)
-    if cluster is None:
-        collector = rows.here(rows_to)
-    else:
-        collector = rows.there(cluster, said.sizes, known.parts(said.sizes), rows_to)
+        terms = _terms(said, crowd, request, checked, mapped)
+        _fit(crowd, said, terms, votes, memory, cluster)
+    found = consensus(crowd, votes, grouped=False, has_columns=bool(terms.schema.columns))
+    known = StoredPosterior(votes.codes(said.answers.n_labels), found.posterior)
+    notes = [*said.notes, *notes_of(terms), *rare(said.answers)]
     notes += [str(one.message) for one in caught]
-    read = None if request.is_lazy else rows.read_again
-    audit = put_together(collector, said, reading, crowd, votes, share, notes, started, read)
-    audit = audit if request.knowledge is None else noted(audit, request.knowledge)
-    return _with_lazy_rows(request, audit, known.parts(said.sizes)) if request.is_lazy else audit
+    judging = Judging(said.rows, found.classifier, terms, known)
+    audit, totals = concluded(request, cluster, rows_to, judging, said.sizes, notes, started)
+    audit = with_sources(audit, some_rows(said.answers, totals.sample), crowd, said.asked)
+    return with_lazy_rows(request, audit, judging, said.sizes) if request.is_lazy else audit
 
 
-def _trusted(said: Gathered, request: Request, mapped: Any) -> Any:
+def _terms(
+    said: Gathered, crowd: CrowdNB, request: Request, checked: CheckedRows | None, mapped: Any
+) -> RowTerms:
+    """Look at all rows once: what their columns are, and which ones only number the rows."""
+    terms = understand_columns(
+        said.rows, said.apart, crowd.families, skip_bad=request.skip_bad, mapped=mapped
+    )[1]
+    rows, left_out = said.answers.n_rows, said.left_out
+    return replace(terms, label=VOTE, id=said.id, rows=rows, left_out=left_out, checked=checked)
+
+
+def _trusted(rows: Scan, request: Request, mapped: Any) -> Any:
+    """Read which rows are known to be right, (n,)."""
     if request.trusted is None:
         return None
-    return trusted_rows(said.rows, request.trusted, skip_bad=request.skip_bad, mapped=mapped)
+    read = partial(_flags, name=request.trusted, skip_bad=request.skip_bad)
+    return np.concatenate(list(mapped(read, rows.parts)))
 
 
-def _fit_batches(
-    crowd: CrowdNB, said: Gathered, reading: Reading, truth: Any, memory: int, cluster: Any
+def _flags(part: Part, name: str, skip_bad: bool) -> NDArray[np.bool_]:
+    read = part.batches([name], [] if skip_bad else None)
+    return np.concatenate([np.zeros(0, bool), *(yes_or_no(one.column(0), name) for one in read)])
+
+
+def _fit(
+    crowd: CrowdNB, said: Gathered, terms: RowTerms, votes: Votes, memory: int, cluster: Any
 ) -> None:
     """Put the columns into compact form, here or where they are, and learn."""
-    if not reading.used:
-        fit_crowd(crowd, said.answers, None, [], local, truth)
-    elif cluster is None:
-        read = said.rows.batches([c.name for c in reading.used], [] if reading.skip_bad else None)
-        rows = Stream(map(reading.batch, read), memory=compact_memory(memory))
-        pa.default_memory_pool().release_unused()
-        _check_rows(said, rows.rows)
-        fit_crowd(crowd, said.answers, reading.schema, rows, local, truth)
-    else:
-        kept = cluster.keep(reading.batches, said.rows.parts)
-        _check_rows(said, kept.rows)
-        fit_crowd(crowd, said.answers, reading.schema, kept, cluster, truth)
+    rows: Any = []
+    if terms.columns:
+        rows = kept_rows(said.rows, terms, memory, cluster)
+        if rows.rows != terms.rows:
+            raise ValueError(
+                f"there were {terms.rows:,} rows, and now there are {rows.rows:,}: was the file "
+                "changed?"
+            )
+        crowd.feature_names_in_ = np.array([c.name for c in terms.schema.columns], dtype=object)
+        crowd.n_features_in_ = len(terms.schema.columns)
+    passes: Any = local if cluster is None or not terms.columns else cluster
+    fit_crowd(crowd, said.answers, terms.schema, rows, votes.truth, passes)
 
 
-def _check_rows(said: Gathered, rows: int) -> None:
-    if rows != said.answers.n_rows:
+# Bytes at most, measured: for a row and a class while the search runs (a dozen numbers), for an
+# answer while classes and characters are drawn, for a cell of somebody's channel.
+_CELL, _ANSWER, _CHANNEL = 100, 100, 64
+
+
+def room_of(answers: Answers) -> int:
+    """Estimate how many bytes learning from the answers takes, the columns apart."""
+    n, K = answers.n_rows, answers.n_labels
+    return _CELL * n * K + _ANSWER * len(answers) + _CHANNEL * answers.n_annotators * K * K
+
+
+def check_room(answers: Answers, memory: str | int | None, used: int = 0) -> int:
+    """Refuse answers that do not fit; return how many bytes they take.
+
+    The cap is what the user said, ``used`` of it before; else what the machine has left.
+    """
+    needed = room_of(answers)
+    most = _free() + used if memory is None else bytes_of(memory)
+    if needed + used > most:
         raise ValueError(
-            f"there were {said.answers.n_rows:,} rows, and now there are {rows:,}: was the file "
-            "changed?"
+            f"{len(answers):,} answers about {answers.n_rows:,} rows of {answers.n_labels} classes "
+            f"take about {_written(needed + used)}, which is more than {_written(most)}: allow "
+            "more with memory=, or take a sample of whole rows"
         )
+    return needed
 
 
-def _with_lazy_rows(request: Request, audit: Audit, known: list[Known]) -> Audit:
-    """Let the rows of a data frame with a column per annotator be a lazy frame."""
-    if request.long is not None or not hasattr(request.data, "divisions"):
-        return audit
-    from misnomer.engines.dask import lazily_beside
-
-    step = partial(known_frame, lightened(audit.classifier))
-    none = Known(np.zeros(0, np.int32), np.zeros((0, len(audit.classes))))
-    lazy = lazily_beside(request.data, step, known, step(request.data._meta, none))
-    return replace(audit, lazy=lazy)
+def _free() -> int:
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return 4 << 30
 
 
-def known_frame(classifier: NoisyLabelEstimator, frame: Any, known: Known) -> Any:
-    """List what is known of the rows of one partition; its index stays."""
-    found = answers(classifier, Batch((), known.codes), known.share)
-    out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
-    return out.set_axis(frame.index, axis=0)
+def _written(size: int) -> str:
+    """Write an amount of memory.
+
+    Examples
+    --------
+    >>> _written(1_500_000_000), _written(20_000_000)
+    ('1.5GB', '20MB')
+    """
+    return f"{size / 1e9:.1f}GB" if size >= 10**9 else f"{size / 1e6:.0f}MB"

@@ -1,68 +1,24 @@
-"""Who gave the labels of an audit: annotators or groups, what each is worth, and what each said."""
+"""Who gave the labels of an audit: annotators or groups, what each said, and their vote."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.answers import Answers
-from misnomer.classifiers.annotators.table import AnnotatorTable
+from misnomer.answers import Answers, Codes
+from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
+from misnomer.classifiers.inputs import checked_trusted
 from misnomer.evidence import Evidence
-from misnomer.solvers.annotators.groups import GroupTest
+from misnomer.table import CheckedRows
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-
-@dataclass(frozen=True, eq=False)
-class GroupTable:
-    """One entry per group of rows, the one with the highest error rate first.
-
-    The groups' ``rows * error_rate`` add up to the audit's error count.
-
-    Attributes
-    ----------
-    name : (G,) array
-        Which group.
-    rows : (G,) array of int
-        Its labeled rows.
-    error_rate, low, high : (G,) arrays
-        The share of wrong labels among them, with its interval (90 %).
-    test : GroupTest
-        Whether the groups differ at all in how their labels go wrong.
-    """
-
-    name: NDArray[Any]
-    rows: NDArray[np.int64]
-    error_rate: Array
-    low: Array
-    high: Array
-    test: GroupTest
-
-    def __len__(self) -> int:
-        return len(self.name)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name: what any frame can be made of."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "test"}
-
-    def to_pandas(self) -> Any:
-        """Return a pandas frame."""
-        return pa.table(self.columns()).to_pandas()
-
-    def __str__(self) -> str:
-        """Show the ten worst, the number of the others, and the test."""
-        lines = [f"{'name':>12} {'rows':>7} {'error rate':>21}"]
-        for j in range(min(len(self), 10)):
-            interval = f"{self.error_rate[j]:.3f} ({self.low[j]:.3f}-{self.high[j]:.3f})"
-            lines.append(f"{str(self.name[j])[:12]:>12} {self.rows[j]:>7} {interval:>21}")
-        if len(self) > 10:
-            lines.append(f"... and {len(self) - 10} more")
-        return "\n".join([*lines, str(self.test)])
+_MANY_ANSWERS = 100  # among so many, a label that was said once is rather a slip than a class
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +33,18 @@ class Sources:
     annotators: AnnotatorTable | None = None
     groups: GroupTable | None = None
 
+    def about(self, row: int) -> tuple[Codes, Codes, Array]:
+        """Find who answered about a row, what, and ``log channel_a[y, z]`` of each, (m, K)."""
+        at = slice(*np.searchsorted(self.answers.row, [row, row + 1]))
+        who, said = self.answers.annotator[at], self.answers.label[at]
+        return who, said, np.log(np.maximum(self.channels[who, said], 1e-300))
+
     def weighed(self, evidence: Evidence, row: int) -> Evidence:
         """Put what was said about a row, each answer by itself, in the place of its label.
 
         Groups give one label a row: its weight is that of the group's own channel.
         """
-        at = slice(*np.searchsorted(self.answers.row, [row, row + 1]))
-        who, said = self.answers.annotator[at], self.answers.label[at]
-        terms = np.log(np.maximum(self.channels[who, said], 1e-300))
+        who, said, terms = self.about(row)
         if not self.columns_help:
             none = np.zeros((0, len(evidence.prior)))
             evidence = replace(evidence, names=(), values=(), terms=none)
@@ -97,3 +57,79 @@ class Sources:
             terms=np.concatenate([evidence.terms, terms]),
             label=np.zeros_like(evidence.label),
         )
+
+
+def plurality(answers: Answers) -> Ints:
+    """Find the most frequent answer about each row, (n,); -1 where there is none.
+
+    Of answers that are equally frequent, the one of the first annotator counts.
+
+    Examples
+    --------
+    >>> from misnomer.answers import from_table
+    >>> plurality(from_table([["b", "a", "a"], ["b", "a", None], [None] * 3])).tolist()
+    [0, 1, -1]
+    """
+    votes = answers.votes()
+    most = votes == votes.max(axis=1, keepdims=True, initial=0)
+    among = np.flatnonzero(most[answers.row, answers.label])
+    rows, first = np.unique(answers.row[among], return_index=True)
+    given = np.full(answers.n_rows, -1, np.int64)
+    given[rows] = answers.label[among[first]]
+    return given
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """What is taken for the label of each row: its vote, (n,), -1 without any; and who is sure.
+
+    A person who has checked a row settles its class; its vote stays what it was.
+    """
+
+    given: Ints
+    trusted: NDArray[np.bool_]
+    checked: CheckedRows | None = None
+
+    @property
+    def truth(self) -> NDArray[np.int32]:
+        """The classes that are known to be right, (n,), -1 elsewhere."""
+        out = np.where(self.trusted, self.given, -1).astype(np.int32)
+        if self.checked is not None:
+            row, true = self.checked.row, self.checked.true
+            some = (true >= 0) & (row < len(out))
+            out[row[some]] = true[some]
+        return out
+
+    def codes(self, L: int) -> NDArray[np.int32]:
+        """Write the labels as the evidence codes of a batch."""
+        codes = np.where(self.given < 0, L, self.given)
+        codes[self.trusted] = L + 1 + self.given[self.trusted]
+        return codes.astype(np.int32)
+
+
+def votes_of(answers: Answers, trusted: Any, checked: CheckedRows | None = None) -> Votes:
+    """Take the votes for the labels."""
+    if not len(answers):
+        raise ValueError("there is no label at all: every cell of the label columns is empty")
+    given = plurality(answers)
+    mask = checked_trusted(trusted, answers.n_rows)
+    sure = (np.zeros(len(given), bool) if mask is None else mask) & (given >= 0)
+    return Votes(given, sure, checked)
+
+
+def rare(answers: Answers) -> list[str]:
+    """Name the labels that were said once among many answers: most likely slips of the pen.
+
+    Examples
+    --------
+    >>> from misnomer.answers import from_table
+    >>> rare(from_table([["a", "b"]] * 60 + [["bb", "b"]]))
+    ["the label 'bb' was said once only: correct it if it is no class of its own"]
+    """
+    often = answers.votes().sum(axis=0)
+    if len(answers) < _MANY_ANSWERS:
+        return []
+    return [
+        f"the label {name!r} was said once only: correct it if it is no class of its own"
+        for name in answers.labels[often == 1].tolist()[:5]
+    ]

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from misnomer.audit.checked import drawn_columns
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import Table, joined, read_answers, read_sheet
-from misnomer.store.writing import write_csv
+from misnomer.store.writing import replacing, write_csv
 
 ROOM = "checks"
 _OWN = (
@@ -34,7 +34,7 @@ _OWN = (
 
 def read_checked(path: Path) -> dict[str, list[Any]]:
     """Read checked rows from a file of any kind."""
-    from misnomer.rows.files.tables import read_table
+    from misnomer.rows.scan import read_table
 
     return dict(read_table(path).to_pydict())
 
@@ -182,12 +182,10 @@ class CheckFolder:
             [pa.array(rows), blank, *cells.columns],
             names=["row", "true_label", *cells.column_names],
         )
-        write_csv(table, path)
+        write_csv(table, path, marked=True)
         return len(rows)
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Write all of a file or nothing."""
-    part = path.with_suffix(".part")
-    pq.write_table(table, part, compression="zstd")
-    os.replace(part, path)
+    with replacing(path) as part:
+        pq.write_table(table, part, compression="zstd")

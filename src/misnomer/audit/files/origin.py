@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from misnomer.store.folders import blocks
+
 _WHOLE = 1 << 30  # bytes in all up to which every byte is digested
-_BLOCK = 1 << 20
-_BLOCKS = 64  # of a large file: the first, the last, and others at equal distances
 
 WHOLE, SAMPLED, SIZE = "sha256", "sha256 of the size and 64 blocks of 1 MiB of each file", "size"
 
@@ -115,21 +115,9 @@ def digest(path: str, files: tuple[str, ...], method: str) -> str:
             total.update(repr((_name(path, file), size_of(file))).encode())
         elif method == SAMPLED:
             total.update(str(size_of(file)).encode())
-        for block in _blocks(file, every=method == WHOLE):
+        for block in blocks(file, size_of(file), every=method == WHOLE):
             total.update(block)
     return total.hexdigest()
-
-
-def _blocks(file: str, *, every: bool) -> Iterator[bytes]:
-    size = size_of(file)
-    count = -(-size // _BLOCK)
-    places = list(range(count))
-    if not every and count > _BLOCKS:
-        places = [i * (count - 1) // (_BLOCKS - 1) for i in range(_BLOCKS)]
-    with open(file, "rb") as stream:
-        for place in places:
-            stream.seek(place * _BLOCK)
-            yield stream.read(_BLOCK)
 
 
 def is_near(path: str, places: Iterable[Path]) -> bool:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import GroupTable, Sources
+from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.frames import default_backend
-from misnomer.classifiers.annotators.table import AnnotatorTable
+from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
 from misnomer.posterior import Posterior
-from misnomer.solvers.annotators.groups import GroupTest
+from misnomer.solvers.annotators.worth import GroupTest
 from misnomer.store import checks
 from misnomer.store.sparse import noise_arrays
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from misnomer import channel as channels
 from misnomer.audit.crowds.numbers import joint_of
 from misnomer.channel import auto
-from misnomer.classifiers.annotators.table import table_of
+from misnomer.classifiers.annotator_table import table_of
 from misnomer.classifiers.choose import solve
 from misnomer.engines.local import fold
 from misnomer.head.crowd import columns_of
@@ -21,8 +21,9 @@ from misnomer.head.solve import GroupRates, held
 from misnomer.kernels.reference import softmax
 from misnomer.posterior import Posterior
 from misnomer.smoothing import resolve
-from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
-from misnomer.solvers.annotators.passes import evidence
+from misnomer.solvers.annotators.channels import evidence, is_tied
+from misnomer.solvers.annotators.draws import learn_sources
+from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.solvers.task import Details, Fit, Task
 from misnomer.table import Batch
 
@@ -303,19 +304,10 @@ def sources_task_of(audit: Audit, decided: Mapping[int, int]) -> SourcesTask:
     return SourcesTask(
         answers,
         truth=truth,
-        shape="one" if _one_rate(audit.sources.channels) else "free",
+        shape="one" if is_tied(audit.sources.channels) else "free",
         smoothing=smoothing,
         columns=columns,
     )
-
-
-def _one_rate(matrices: Array) -> bool:
-    """Tell whether every annotator has one rate of being right, all errors alike."""
-    K = matrices.shape[1]
-    right = np.einsum("akk->ak", matrices)
-    wrong = (1.0 - right) / max(K - 1, 1)
-    alike = np.where(np.eye(K, dtype=bool), right[:, None, :], wrong[:, None, :])
-    return bool(np.allclose(right, right[:, :1]) and np.allclose(matrices, alike))
 
 
 def said_by_others(audit: Audit, fit: SourcesFit, rows: NDArray[np.intp]) -> Array:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from misnomer.audit.frames import Shape
-from misnomer.classifiers.annotators.groups import codes_of
-from misnomer.engines.stream import joined
+from misnomer.classifiers.groups import codes_of
+from misnomer.engines.local import joined
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged

@@ -123,7 +123,7 @@ def _looked_into(audit: Audit, data: Path | str | None) -> tuple[str, str | None
     if by_lines or size > _MAX_REREAD_BYTES or not audit.data.num_columns or not _is_all(audit):
         return "changed", None
     from misnomer.rows.files.dialect import dialect_of
-    from misnomer.rows.files.tables import read_table
+    from misnomer.rows.scan import read_table
 
     try:
         how = dialect_of({} if audit.origin is None else audit.origin.asked.get("reading", {}))

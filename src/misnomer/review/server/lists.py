@@ -122,7 +122,7 @@ def decisions_page(review: Review, offset: int, limit: int) -> dict[str, Any]:
 
 
 def _is_disputed(opinions: Iterable[Decision]) -> bool:
-    return len({str(one.label) for one in opinions if one.bulk is None}) > 1
+    return len({str(one.label) for one in opinions if one.is_opinion}) > 1
 
 
 def progress(review: Review, who: str = PERSON) -> dict[str, Any]:

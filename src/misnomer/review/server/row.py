@@ -103,14 +103,16 @@ def cell_texts(review: Review, at: int) -> list[tuple[str, str | None]]:
 def cell(name: str, value: str | None, review: Review, roots: Sequence[Path]) -> dict[str, Any]:
     """Show one cell as text, an image or a link; an immense one is cut, and says so."""
     text = value or ""
+    image, link = image_of(text, roots), link_of(text)
     return {
         "name": shown(name),
         "text": text[:_MAX_CELL_LENGTH].encode("utf-8", "replace").decode(),
         "missing": value is None,
         "cut": max(0, len(text) - _MAX_CELL_LENGTH),
         "label": name == review.audit.label,
-        "image": image_of(text, roots) is not None,
-        "link": link_of(text),
+        "image": image is not None,
+        "elsewhere": image is None and link is None and _names_image(text),
+        "link": link,
     }
 
 
@@ -125,9 +127,7 @@ def image_of(text: str, roots: Sequence[Path]) -> Path | None:
     >>> image_of("scan.txt", [Path(".")]) is None
     True
     """
-    if not text or len(text) > _MAX_PATH_LENGTH or "\0" in text:
-        return None
-    if Path(text).suffix.lower() not in IMAGE_TYPES:
+    if not _names_image(text):
         return None
     for root in roots:
         try:
@@ -137,6 +137,19 @@ def image_of(text: str, roots: Sequence[Path]) -> Path | None:
         except (OSError, RuntimeError, ValueError):
             continue
     return None
+
+
+def _names_image(text: str) -> bool:
+    """Tell whether a cell looks like the path of an image, wherever that may be.
+
+    Examples
+    --------
+    >>> _names_image("scans/P020.PNG"), _names_image("scan.txt"), _names_image("")
+    (True, False, False)
+    """
+    if len(text) > _MAX_PATH_LENGTH or min(text, default=" ") < " ":
+        return False
+    return Path(text).suffix.lower() in IMAGE_TYPES
 
 
 def read_image(text: str, roots: Sequence[Path]) -> tuple[bytes, str]:
@@ -228,14 +241,12 @@ def words(explanation: Explanation, rows: Rows) -> list[list[Any]]:
 
 def answers_about(sources: Sources, row: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Find who answered about a row and what, as places in ``annotators`` and ``labels``."""
-    at = slice(*np.searchsorted(sources.answers.row, [row, row + 1]))
-    return sources.answers.annotator[at], sources.answers.label[at]
+    return sources.about(row)[:2]
 
 
 def answer_weights(sources: Sources, row: int, this: int, other: int) -> Array:
     """Weigh each answer: ``log channel_a[y, this] - log channel_a[y, other]``, in nats."""
-    who, label = answers_about(sources, row)
-    terms = np.log(np.maximum(sources.channels[who, label], 1e-300))
+    terms = sources.about(row)[2]
     return np.asarray(terms[:, this] - terms[:, other], np.float64)
 
 

@@ -208,7 +208,7 @@ def _notation(name: str, summary: Summary) -> Notation:
     if words:
         _say(
             f"column {name!r} holds numbers, and {', '.join(map(repr, words))}: it is taken for "
-            "categories; leave such cells empty, or say that they are missing"
+            "categories; leave such cells empty, or say that they are missing (--missing)"
         )
     return found
 

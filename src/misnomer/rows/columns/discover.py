@@ -20,12 +20,11 @@ import pyarrow.compute as pc
 from misnomer.rows.columns.decide import FEW, Summary, decide, sum_of, summarize
 from misnomer.rows.columns.encode import check_whole, looks_like_text, words_of
 from misnomer.rows.columns.notation import plain, temporal, unchunked
-from misnomer.rows.parts import Part
+from misnomer.rows.parts import Mapped, Part
 from misnomer.table import Column
 
 _MOST_BYTES = 1 << 25  # of different values that are remembered
 
-Mapped = Callable[[Callable[[Any], Any], Sequence[Any]], Any]
 Beside = Callable[[pa.RecordBatch], Any]
 
 

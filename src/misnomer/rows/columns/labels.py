@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from misnomer.rows.columns.notation import MISSING, unchunked
-from misnomer.rows.files.formats import Mapped
-from misnomer.rows.parts import Part, PartView
+from misnomer.rows.parts import Mapped, Part, PartView
 from misnomer.rows.scan import Scan
 
 #: Words that are no class; "none" may well be one (of side effects, of symptoms).
@@ -63,12 +64,22 @@ def clean_labels(words: Sequence[Any], ignore_case: bool = False) -> tuple[list[
     texts = Counter(word for word in words if isinstance(word, str))
     marks = no_label(texts)
     known = {word: clean_label(word, ignore_case, marks) for word in texts}
-    gone: Counter[str] = Counter()
-    for word, often in texts.items():
-        if known[word] is None and word.strip():
-            gone[word.strip()] += often
     cleaned = [known[word] if isinstance(word, str) else word for word in words]
-    return cleaned, [_gone(word, often) for word, often in sorted(gone.items())]
+    return cleaned, gone(texts, marks)
+
+
+def gone(often: Mapping[str, int], marks: Collection[str]) -> list[str]:
+    """Say which of these words were taken for "no label", and how many of each.
+
+    Examples
+    --------
+    >>> [note[:21] for note in gone({"NA": 1, "NA ": 1, "yes": 7}, NO_LABEL)]
+    ["2 labels are 'NA': th"]
+    """
+    stripped: Counter[str] = Counter()
+    for word, times in often.items():
+        stripped[word.strip()] += times
+    return [_gone(word, stripped[word]) for word in sorted(stripped) if word in marks]
 
 
 def _gone(word: str, often: int) -> str:
@@ -121,24 +132,44 @@ def clean_parts(
     skip_bad: bool = False,
     mapped: Mapped = map,
 ) -> tuple[Part, ...]:
-    """Strip the labels in these columns; which signs are classes, all of them are asked first."""
+    """Strip the labels in these columns, and say which words were taken for "no label".
+
+    Which signs are classes, all parts are asked first.
+    """
     if not labels:
         return tuple(parts)
-    signs = mapped(partial(_signs, labels=labels, skip_bad=skip_bad), parts)
-    marks = no_label(sign for some in signs for sign in some)
+    read = partial(_signs, labels=labels, skip_bad=skip_bad)
+    signs: Counter[str] = sum(mapped(read, parts), Counter())
+    marks = no_label(signs)
+    for note in gone(signs, marks):
+        warnings.warn(note, stacklevel=2)
     return tuple(CleanPart(part, tuple(labels), ignore_case, marks) for part in parts)
 
 
-def _signs(part: Part, labels: Sequence[str], skip_bad: bool) -> set[str]:
-    """List the labels of a part that make another sign a class."""
-    wanted, signs = {*_OPPOSITE.values()}, set[str]()
+def _signs(part: Part, labels: Sequence[str], skip_bad: bool) -> Counter[str]:
+    """Count the labels of a part that may be none, or that make another sign a class."""
+    wanted = pa.array(sorted(NO_LABEL | {*_OPPOSITE.values()}))
+    signs: Counter[str] = Counter()
     for batch in part.batches(labels, [] if skip_bad else None):
         for cells in batch.columns:
-            words = unchunked(clean_column(cells))
-            signs |= wanted & {*pc.unique(words).to_pylist()}
-        if signs == wanted:
-            break
+            kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+            if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
+                continue
+            for word, times in _counted(unchunked(cells), wanted):
+                signs[word] += times
     return signs
+
+
+def _counted(cells: Any, wanted: pa.Array) -> list[tuple[str, int]]:
+    """Count some words in a column, blanks at their ends aside."""
+    coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    words = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))
+    place = np.flatnonzero(np.asarray(pc.is_in(words, value_set=wanted)))
+    if not len(place):
+        return []
+    codes = np.asarray(pc.drop_null(coded.indices), np.int64)
+    often = np.bincount(codes, minlength=len(words))[place].tolist()
+    return list(zip(words.take(pa.array(place)).to_pylist(), often, strict=True))
 
 
 def with_clean_labels(

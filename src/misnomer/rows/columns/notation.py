@@ -13,7 +13,10 @@ import pyarrow.compute as pc
 from misnomer.table import DATE_FORMS
 
 #: What a column of numbers or dates may hold for "missing", beside the empty cell.
-MISSING = ("NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".")
+MISSING = (
+    "NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".",
+    "#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",  # a formula that failed
+)  # fmt: skip
 
 _DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
 
@@ -118,6 +121,12 @@ _DATES = {  # the pattern, and where it has the year, the month and the day
     "dotted": (rf"^(\d{{1,2}})\.(\d{{1,2}})\.(\d{{4}}){_CLOCK}$", r"\3-0\2-0\1"),
     "year first": (rf"^(\d{{4}})[/.-](\d{{1,2}})[/.-](\d{{1,2}}){_CLOCK}$", r"\1-0\2-0\3"),
 }
+_MONTHS = "(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*"
+_OTHER_DATES = (  # two digits of a year, or the name of a month
+    r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}\b",
+    rf"(?i)^\d{{1,2}}[. -]*{_MONTHS}[. ,-]*\d{{2,4}}\b",
+    rf"(?i)^{_MONTHS}[. -]*\d{{1,2}}[. ,-]+\d{{2,4}}\b",
+)
 _ZONED = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$"
 
 #: The forms that a column of texts can have, in the order in which they are tried.
@@ -164,7 +173,15 @@ def find_notation(distinct: pa.Array) -> Notation:
         return Notation(unclear=f"{odd!r} may be a thousand or a part of one: write 1234 or 1.234")
     if numbers and forms[0] in numbers:
         return _number(cells, numbers[0])
-    return Notation(forms[0]) if forms else Notation()
+    return Notation(forms[0]) if forms else _other_date(cells)
+
+
+def _other_date(cells: pa.Array) -> Notation:
+    """Tell dates in a form that is not read, for that is said."""
+    if not any(pc.all(pc.match_substring_regex(cells, one)).as_py() for one in _OTHER_DATES):
+        return Notation()
+    first = cells[0].as_py()
+    return Notation(unclear=f"{first!r} looks like a date in a form of its own: write 2024-03-01")
 
 
 def _number(cells: pa.Array, form: str) -> Notation:
@@ -212,9 +229,14 @@ def stray_words(distinct: pa.Array, most: int = 5, least: int = 20) -> list[str]
 
 def _observed(values: pa.Array) -> pa.Array:
     """Trim the cells; leave out those that mean "missing"."""
-    trimmed = pc.utf8_trim_whitespace(values)
+    trimmed = _trimmed(values)
     gaps = pc.or_(pc.is_in(trimmed, value_set=pa.array(MISSING)), pc.equal(trimmed, ""))
     return trimmed.filter(pc.invert(pc.fill_null(gaps, True)))
+
+
+def _trimmed(values: pa.Array) -> pa.Array:
+    """Trim the cells; a typographic minus is one."""
+    return pc.replace_substring(pc.utf8_trim_whitespace(values), "\u2212", "-")
 
 
 def hold_digits(cells: Iterable[str]) -> bool:
@@ -244,7 +266,7 @@ def read_notation(name: str, values: pa.Array, form: str) -> pa.Array:
     >>> read_notation("price", pa.array(["€ 1.234,50", "?", "7,00 €"]), "comma").to_pylist()
     [1234.5, None, 7.0]
     """
-    trimmed = pc.utf8_trim_whitespace(values)
+    trimmed = _trimmed(values)
     gaps = pc.or_(pc.is_in(trimmed, value_set=pa.array(MISSING)), pc.equal(trimmed, ""))
     there = np.flatnonzero(~np.asarray(pc.fill_null(gaps, True)))
     cells = trimmed.take(pa.array(there))

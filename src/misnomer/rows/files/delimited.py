@@ -16,9 +16,7 @@ from pyarrow import csv as arrow_csv
 from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.files.cells import (
     TYPES,
-    Guess,
     cast_cells,
-    guess,
     is_ours,
     restored,
     restored_cells,
@@ -40,13 +38,47 @@ class NotUTF8Error(ValueError):
     """Text that is not UTF-8, though nothing else was said of it."""
 
 
+@dataclass(eq=False)
+class _LeftOut:
+    """How many lines were left out: of too many or too few cells, or not UTF-8."""
+
+    odd: int = 0
+    coded: list[int] = field(default_factory=lambda: [0])
+
+    def skip(self, row: Any) -> str:
+        """Count a line that Arrow cannot take."""
+        self.odd += 1
+        return "skip"
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.odd, self.coded[0] = 0, 0
+
+    def sentences(self, name: str) -> list[str]:
+        """Say what was left out."""
+        odd, coded = (f"{n:,} line{'s' * (n != 1)}" for n in (self.odd, self.coded[0]))
+        why = f"{name}: {odd} with too many or too few cells"
+        text = f"{name}: {coded} not in UTF-8 (--encoding cp1252 reads most old files)"
+        return [why] * (self.odd > 0) + [text] * (self.coded[0] > 0)
+
+
 @dataclass(frozen=True, eq=False)
-class Delimited:
-    """A file of separated cells that can be opened again and again, as UTF-8, and read slowly."""
+class TextPart:
+    """A file of separated cells, as UTF-8, that can be opened again and again.
+
+    Arrow parses it; without ``kinds`` every cell is text. What Arrow cannot say, such as the line
+    that is at fault, is found by reading the file once more, slowly.
+    """
 
     opened: Open  # opens it anew
     name: str  # for messages
     dialect: Dialect  # complete: the separator and the lines before the header are known
+    header: tuple[str, ...] = ()
+    kinds: dict[str, str] | None = None
+    clean: frozenset[str] = frozenset()  # columns without white space around their cells
+    # where said, Arrow reads the cells as these, and nothing else is done to them
+    types: dict[str, pa.DataType] = field(default_factory=dict)
+    block: int = 0  # bytes that are parsed at once, if not as usual
 
     @property
     def separator(self) -> str:
@@ -120,95 +152,6 @@ class Delimited:
         except ValueError:
             return None
         return found if len(found) == rows else None
-
-
-def _count(stream: BinaryIO) -> int:
-    """Count lines; the last one may lack its end."""
-    count, last = 0, b"\n"
-    while block := stream.read(_BLOCK):
-        count += block.count(b"\n")
-        last = block[-1:]
-    return count + (last != b"\n")
-
-
-def delimited(opened: Open, name: str, dialect: Dialect) -> Delimited:
-    """Look at the first bytes of a file; refuse what is no text."""
-    with opened() as stream:
-        head = stream.read(_HEAD)
-    if not head.strip():
-        raise ValueError(f"{name}: the file is empty")
-    dialect = replace(dialect, encoding=dialect.encoding or _marked(head))
-    if b"\x00" in head and not (dialect.encoding or "").startswith("utf-"):
-        wide = head.count(0) > len(head) // 3
-        hint = " (if it is UTF-16, say --encoding utf-16-le, or -be)" if wide else ""
-        raise ValueError(f"{name}: this is a binary file, not a table of text{hint}")
-    with in_utf8(opened, dialect)() as stream:
-        head = stream.read(_HEAD)
-    dialect = replace(dialect, old_mac=b"\r" in head.rstrip() and b"\n" not in head)
-    if dialect.old_mac:
-        head = head.replace(b"\r", b"\n")
-    return Delimited(in_utf8(opened, dialect), name, looked_at(dialect, head, name))
-
-
-def _marked(head: bytes) -> str | None:
-    """Read the mark at the begin of a file that says how its letters are coded."""
-    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
-        return "utf-32"
-    return "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
-
-
-def in_old_windows(dialect: Dialect) -> Dialect:
-    """Take a file that is not UTF-8 for one that old Windows wrote, if nothing else is said."""
-    return replace(dialect, encoding=OLD_WINDOWS)
-
-
-def say_old_windows(name: str) -> None:
-    """Say that an encoding was guessed."""
-    warnings.warn(
-        f"{name}: this is not UTF-8 and was read as Windows-1252: check a word with an accent, "
-        "and say the encoding if it is another",
-        stacklevel=2,
-    )
-
-
-@dataclass(eq=False)
-class _LeftOut:
-    """How many lines were left out: of too many or too few cells, or not UTF-8."""
-
-    odd: int = 0
-    coded: list[int] = field(default_factory=lambda: [0])
-
-    def skip(self, row: Any) -> str:
-        """Count a line that Arrow cannot take."""
-        self.odd += 1
-        return "skip"
-
-    def clear(self) -> None:
-        """Begin anew."""
-        self.odd, self.coded[0] = 0, 0
-
-    def sentences(self, name: str) -> list[str]:
-        """Say what was left out."""
-        odd, coded = (f"{n:,} line{'s' * (n != 1)}" for n in (self.odd, self.coded[0]))
-        why = f"{name}: {odd} with too many or too few cells"
-        text = f"{name}: {coded} not in UTF-8 (--encoding cp1252 reads most old files)"
-        return [why] * (self.odd > 0) + [text] * (self.coded[0] > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class TextPart(Delimited):
-    """The same file, parsed by Arrow; without ``kinds`` every cell is text.
-
-    Columns that are ``clean`` have no white space around their cells: Arrow may read them itself.
-    Where ``types`` are said, it reads the cells as those, and nothing else is done to them; a
-    ``block`` is how many bytes are parsed at once.
-    """
-
-    header: tuple[str, ...]
-    kinds: dict[str, str] | None = None
-    clean: frozenset[str] = frozenset()
-    types: dict[str, pa.DataType] = field(default_factory=dict)
-    block: int = 0
 
     def batches(
         self, columns: Sequence[str], bad: list[str] | None = None
@@ -305,15 +248,14 @@ class TextPart(Delimited):
             return pa.dictionary(pa.int32(), pa.string())
         return TYPES[kind] if name in self.clean and kind in ("int", "float") else pa.string()
 
-    def guesses(self, bad: list[str] | None = None) -> list[Guess]:
-        """Look at every cell once: what each column can be."""
-        found = [Guess() for _ in self.header]
-        for batch in self.batches(self.header, bad):
-            found = [
-                before + guess(column, before)
-                for before, column in zip(found, batch.columns, strict=True)
-            ]
-        return found
+
+def _count(stream: BinaryIO) -> int:
+    """Count lines; the last one may lack its end."""
+    count, last = 0, b"\n"
+    while block := stream.read(_BLOCK):
+        count += block.count(b"\n")
+        last = block[-1:]
+    return count + (last != b"\n")
 
 
 def _behind(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
@@ -327,14 +269,55 @@ def _behind(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
 def text_part(opened: Open, name: str, dialect: Dialect, *, keep: bool = False) -> TextPart:
     """Read the header of a file of separated cells; ``keep`` it if it is to be read at once."""
     try:
-        file = delimited(opened, name, dialect)
+        part = _looked_at(opened, name, dialect)
         if keep:
-            file = replace(file, opened=in_memory(file.opened, name))
-        names = file.names()
-        header = tuple(map(restored, names) if is_ours(names) else names)
-        return TextPart(file.opened, file.name, file.dialect, header)
+            part = replace(part, opened=in_memory(part.opened, name))
+        names = part.names()
+        return replace(part, header=tuple(map(restored, names) if is_ours(names) else names))
     except DAMAGED_GZIP as error:
         raise ValueError(complaint(name, error)) from None
     except UnicodeDecodeError as error:
         encoding = dialect.encoding or error.encoding
-        raise ValueError(f"{name}: this is no {encoding} text: say which it is") from None
+        raise ValueError(
+            f"{name}: this is no {encoding} text: say which it is (--encoding)"
+        ) from None
+
+
+def _looked_at(opened: Open, name: str, dialect: Dialect) -> TextPart:
+    """Look at the first bytes of a file; refuse what is no text."""
+    with opened() as stream:
+        head = stream.read(_HEAD)
+    if not head.strip():
+        raise ValueError(f"{name}: the file is empty")
+    dialect = replace(dialect, encoding=dialect.encoding or _marked(head))
+    if b"\x00" in head and not (dialect.encoding or "").startswith("utf-"):
+        wide = head.count(0) > len(head) // 3
+        hint = " (if it is UTF-16, say --encoding utf-16-le, or -be)" if wide else ""
+        raise ValueError(f"{name}: this is a binary file, not a table of text{hint}")
+    with in_utf8(opened, dialect)() as stream:
+        head = stream.read(_HEAD)
+    dialect = replace(dialect, old_mac=b"\r" in head.rstrip() and b"\n" not in head)
+    if dialect.old_mac:
+        head = head.replace(b"\r", b"\n")
+    return TextPart(in_utf8(opened, dialect), name, looked_at(dialect, head, name))
+
+
+def _marked(head: bytes) -> str | None:
+    """Read the mark at the begin of a file that says how its letters are coded."""
+    if head.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
+        return "utf-32"
+    return "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+
+
+def in_old_windows(dialect: Dialect) -> Dialect:
+    """Take a file that is not UTF-8 for one that old Windows wrote, if nothing else is said."""
+    return replace(dialect, encoding=OLD_WINDOWS)
+
+
+def say_old_windows(name: str) -> None:
+    """Say that an encoding was guessed."""
+    warnings.warn(
+        f"{name}: this is not UTF-8 and was read as Windows-1252: check a word with an accent, "
+        "and say the encoding if it is another (--encoding)",
+        stacklevel=2,
+    )

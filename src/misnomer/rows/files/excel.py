@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 import zipfile
+from datetime import date, time, timedelta
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,13 @@ def _column(name: str, cells: tuple[Any, ...]) -> Any:
     return typed(pa.chunked_array([column])) if pa.types.is_string(column.type) else column
 
 
+def _is_cell(value: Any) -> bool:
+    """Tell what a sheet has cells for: no moment with a zone, and none before 1900."""
+    if isinstance(value, date | time):
+        return getattr(value, "tzinfo", None) is None and getattr(value, "year", 1900) >= 1900
+    return isinstance(value, int | float | timedelta)
+
+
 def write_workbook(table: pa.Table, path: str | Path) -> None:
     """Write a table as a sheet; texts stay texts, whatever they begin with."""
     if len(table) > MOST_ROWS:
@@ -196,7 +204,7 @@ def write_workbook(table: pa.Table, path: str | Path) -> None:
 
     def cell(value: Any) -> Any:
         if not isinstance(value, str):
-            return value if isinstance(value, int | float | bool) or value is None else str(value)
+            return value if value is None or _is_cell(value) else str(value)
         made = WriteOnlyCell(sheet, value=_without_control(value))
         made.data_type = "s"  # never a formula
         return made

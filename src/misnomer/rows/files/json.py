@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +17,12 @@ from misnomer.rows.frames import as_table
 from misnomer.rows.parts import (
     DAMAGED_GZIP,
     FAULTS,
+    Found,
+    Reading,
     complaint,
     conform,
     rest_left_out,
+    unified,
     validated,
 )
 
@@ -233,3 +236,30 @@ def read_array(path: str) -> pa.Table:
         raise ValueError(f"{path}: entry {odd + 1} of the array is no object with named cells")
     table: pa.Table = as_table(rows)
     return table if rows else pa.table({})
+
+
+def line_parts(reading: Reading) -> Found:
+    """Find the types of JSON lines: every block is looked at."""
+    leave, keep = reading.bad is not None, reading.keep
+
+    def understood(part: LinesPart) -> LinesPart:
+        schemas, kept = [], []
+        for table in part.tables([] if leave else None):
+            schemas.append((part.name, table.schema))
+            kept += [table] if keep else []
+        if not schemas:
+            raise ValueError(f"{part.name}: no line of it can be read as a JSON object")
+        return replace(part, schema=unified(schemas), kept=tuple(kept))
+
+    def look(file: str) -> LinesPart:
+        part = LinesPart(file)
+        try:
+            return understood(part)
+        except ValueError:
+            if not leave:
+                raise
+        return understood(replace(part, types=part.usual_types()))
+
+    parts = [part for _, part in reading.each(look)]
+    schema = unified([(part.name, part.schema) for part in parts if part.schema is not None])
+    return schema, tuple(replace(part, schema=schema) for part in parts)

@@ -12,17 +12,25 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.files.cells import HEAD, Guess, cast_cells, guess
-from misnomer.rows.files.delimited import TextPart
-from misnomer.rows.files.paths import size_of
-from misnomer.rows.parts import ROWS, PartView
+from misnomer.rows.files.cells import HEAD, TYPES, Guess, cast_cells, guess
+from misnomer.rows.files.delimited import (
+    NotUTF8Error,
+    TextPart,
+    in_old_windows,
+    say_old_windows,
+    text_part,
+)
+from misnomer.rows.files.dialect import Dialect, by_name
+from misnomer.rows.files.paths import Open, open_text, size_of
+from misnomer.rows.parts import ROWS, Found, Part, PartView, Reading
 
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = 1 << 18  # bytes of the first block
@@ -124,7 +132,7 @@ def parsed(part: TextPart, *, keep: bool = False) -> tuple[list[Guess], ParsedPa
         types = dict(zip(part.header, map(_type, first.columns), strict=True))
         schema = pa.schema(list(types.items()))
         store: list[pa.RecordBatch] | SpillFile = [] if keep else SpillFile(schema)
-        found = _stored(replace(part, types=types), store)
+        found = _guesses(replace(part, types=types), store)
     except (ValueError, OSError):
         return None  # read as text, it is said what is wrong, if anything is
     return found, ParsedPart(part, store, types, {})
@@ -138,11 +146,17 @@ def _type(values: pa.Array) -> pa.DataType:
     return _WORDS if few else pa.string()
 
 
-def _stored(part: TextPart, store: list[pa.RecordBatch] | SpillFile) -> list[Guess]:
-    """Store all rows as they are read; add what each column can still be."""
+def _guesses(
+    part: TextPart,
+    store: list[pa.RecordBatch] | SpillFile | None = None,
+    bad: list[str] | None = None,
+) -> list[Guess]:
+    """Look at every cell once: what each column can be; store the rows as they are read."""
     found = [Guess() for _ in part.header]
-    for batch in _larger(part.batches(part.header)):
-        store.append(batch)
+    batches = part.batches(part.header, bad)
+    for batch in batches if store is None else _larger(batches):
+        if store is not None:
+            store.append(batch)
         found = [
             before + _guess(column, before)
             for before, column in zip(found, batch.columns, strict=True)
@@ -182,3 +196,60 @@ def _guess(values: pa.Array, before: Guess) -> Guess:
         first = len(before.head) < HEAD  # the first cells are looked at one by one
         values = values.dictionary_decode() if first else values.dictionary
     return guess(values, before)
+
+
+_Understood = tuple[TextPart, list[Guess], ParsedPart | None]
+
+
+def text_parts(reading: Reading, opened_as: Callable[[str], Open] | None = None) -> Found:
+    """Find the types of separated cells: every cell is looked at."""
+    dialect = by_name(reading.dialect, reading.files[0])
+    leave = reading.bad is not None
+    near = reading.mapped is map and not leave  # what is kept here cannot be read elsewhere
+    near = near and not dialect.missing
+
+    def understood(file: str, dialect: Dialect) -> _Understood:
+        opened = partial(open_text, file) if opened_as is None else opened_as(file)
+        part = text_part(opened, file, dialect, keep=reading.keep)
+        once = parsed(part, keep=reading.keep) if near else None
+        return (part, *once) if once else (part, _guesses(part, bad=[] if leave else None), None)
+
+    def look(file: str) -> _Understood:
+        try:
+            return understood(file, dialect)
+        except NotUTF8Error:
+            if dialect.encoding is not None:
+                raise
+        found = understood(file, in_old_windows(dialect))
+        say_old_windows(file)
+        return found
+
+    found = [seen for _, seen in reading.each(look)]
+    first = found[0][0]
+    for part, _, _ in found[1:]:
+        if set(part.header) != set(first.header):
+            odd = sorted(set(part.header) ^ set(first.header))[0]
+            raise ValueError(f"{part.name}: column {odd!r} is not in all of the files")
+    totals = {name: _total(name, found) for name in first.header}
+    comma = first.dialect.separator == ";"  # where a semicolon separates, a comma marks decimals
+    kinds = {name: total.kind(decimal_comma=comma) for name, total in totals.items()}
+    clean = {name for name, total in totals.items() if total.clean and not dialect.missing}
+    schema = pa.schema([pa.field(name, TYPES[kinds[name]]) for name in first.header])
+    return schema, tuple(
+        _part_of(replace(part, kinds=kinds, clean=frozenset(clean)), parsed_part)
+        for part, _, parsed_part in found
+    )
+
+
+def _total(name: str, found: list[_Understood]) -> Guess:
+    """Add up what a column can be, over all files."""
+    each = (guesses[part.header.index(name)] for part, guesses, _ in found)
+    return sum(each, Guess())
+
+
+def _part_of(part: TextPart, parsed_part: ParsedPart | None) -> Part:
+    """Take what was read of a file before, where it is what the columns turned out to be."""
+    if parsed_part is None:
+        return part
+    parsed_part = replace(parsed_part, kinds=part.kinds or {})
+    return parsed_part if parsed_part.holds else part

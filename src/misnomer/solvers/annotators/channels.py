@@ -1,4 +1,4 @@
-"""A channel per annotator, from few answers: shrink each toward what is typical of its kind.
+"""A channel per annotator: what it makes of a row's answers, and how few answers teach it.
 
 Nobody can learn the K x K cells of an annotator from a handful of answers. So every annotator has
 a *character* first, a few numbers that a handful of answers does tell:
@@ -18,17 +18,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.answers import Answers
 from misnomer.channel import Channel
+from misnomer.kernels.reference import softmax
 
 Array = NDArray[np.float64]
 
 #: Virtual answers per true class that hold an annotator to its character while the search climbs;
-#: the draws that follow (``sources_draws``) choose the number by its likelihood.
+#: the draws that follow (`draws`) choose the number by its likelihood.
 STRENGTH = 20.0
 FIRST = np.array([0.7, 0.2, 0.1])  # knows, slips, guesses: one virtual answer per annotator
 _SHARES = 2.0  # virtual answers about an annotator's shares, at the crowd's
 _HABITS = 1.0  # virtual answers about an annotator's habit, at the crowd's
 _PATTERN = 0.1  # virtual answers in every cell of the crowd's pattern
+_CHUNK = 1 << 17  # answers whose left-out posteriors are worked out at a time
 _TINY = 1e-10  # what was never said is nearly impossible, not quite: no row may have no class
 
 
@@ -43,7 +46,7 @@ class Characters:
     pattern: Array
 
     def centers(self) -> Array:
-        """Spell the characters out as channels, (A, L, K)."""
+        """Write the characters as channels, (A, L, K)."""
         knows, slips, guesses = (self.shares[:, j, None, None] for j in range(3))
         same = np.eye(*self.pattern.shape)
         return knows * same + slips * self.pattern + guesses * self.habit[:, :, None]
@@ -95,6 +98,38 @@ def characters(counts: Array, before: Characters) -> Characters:
         habit / habit.sum(axis=1, keepdims=True),
         crowd_pattern(counts),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ChannelRule:
+    """How everybody's channel follows from expected counts: the one place that knows tied cells."""
+
+    tied: bool = False  # whether each annotator has one rate of being right, its errors alike
+    knowledge: Channel | None = None  # what is known beforehand of everybody's errors
+
+    def channels(self, counts: Array, centers: Array | None, strength: float) -> Array:
+        """Estimate the channels, (A, L, K), ``strength`` virtual answers at the centers included.
+
+        Of tied channels the virtual answers are at the crowd's rate.
+        """
+        if self.tied:
+            return obeying(one_coin(counts, strength), self.knowledge)
+        return shrunk(counts, centers, strength, self.knowledge)
+
+
+def is_tied(channels: Array) -> bool:
+    """Tell whether every annotator has one rate of being right, all errors alike.
+
+    Examples
+    --------
+    >>> is_tied(np.array([[[0.8, 0.2], [0.2, 0.8]]])), is_tied(np.array([[[0.8, 0.1], [0.2, 0.9]]]))
+    (True, False)
+    """
+    K = channels.shape[1]
+    right = np.einsum("akk->ak", channels)
+    wrong = (1.0 - right) / max(K - 1, 1)
+    alike = np.where(np.eye(K, dtype=bool), right[:, None, :], wrong[:, None, :])
+    return bool(np.allclose(right, right[:, :1]) and np.allclose(channels, alike))
 
 
 def shrunk(
@@ -154,3 +189,55 @@ def one_coin(counts: Array, strength: float) -> Array:
     rate = np.where(all_said + strength > 0, rate, crowd).clip(_TINY, 1.0 - _TINY)
     wrong = ((1.0 - rate) / max(K - 1, 1))[:, None, None]
     return wrong + (rate[:, None, None] - wrong) * np.eye(K)
+
+
+def evidence(answers: Answers, channels: Array) -> Array:
+    """Add up ``log channel_a[y, z]`` over the answers of each row, (n, K).
+
+    Examples
+    --------
+    >>> from misnomer.answers import from_table
+    >>> said = from_table([["x", "x"], ["y", None]])
+    >>> both = np.array([[[0.8, 0.2], [0.2, 0.8]]] * 2)
+    >>> np.exp(evidence(said, both)).round(2).tolist()
+    [[0.64, 0.04], [0.2, 0.8]]
+    """
+    return answers.matrix @ np.log(channels).reshape(-1, channels.shape[2])
+
+
+def confusions(answers: Answers, share: Array) -> Array:
+    """Count each annotator's answers by label and (expected) true class, (A, L, K)."""
+    flat = answers.matrix.T @ share
+    return flat.reshape(answers.n_annotators, answers.n_labels, share.shape[1])
+
+
+def left_out(answers: Answers, total: Array, channels: Array) -> tuple[Array, Array]:
+    """Predict every answer from the rest of its row.
+
+    Answer j by annotator a about row i: ``rest[j] = softmax(total[i] - log channel_a[y_j])`` is
+    the posterior without it, ``right[j] = rest[j, y_j]`` and
+    ``chance[j] = sum_z rest[j, z] channel_a[y_j, z]``.
+
+    Parameters
+    ----------
+    answers : Answers
+        N of them.
+    total : (n, K) array
+        The log joint of each row, all its answers included.
+    channels : (A, L, K) array
+        P(label | true) of each annotator.
+
+    Returns
+    -------
+    right, chance : (N,) arrays
+        P(the answer is right) and P(the answer), both without it.
+    """
+    table = channels.reshape(-1, channels.shape[2])
+    right, chance = np.empty(len(answers)), np.empty(len(answers))
+    for at in range(0, len(answers), _CHUNK):
+        piece = slice(at, at + _CHUNK)
+        own = table[answers.code[piece]]
+        rest = softmax(total[answers.row[piece]] - np.log(own))[0]
+        right[piece] = rest[np.arange(len(rest)), answers.label[piece]]
+        chance[piece] = np.einsum("jk,jk->j", rest, own)
+    return right, chance

@@ -1,4 +1,4 @@
-"""Judge rows by many plausible channels, not by the best guess of them (Gibbs sampling).
+"""Learn from several annotators: judge rows by many plausible channels (Gibbs sampling).
 
 Channels known from eighteen answers are known badly, and a row judged by a best guess of them is
 judged too surely. So the classes are drawn from the channels and the channels from the classes, in
@@ -9,17 +9,17 @@ its likelihood: nothing is tuned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from misnomer.answers import Answers
-from misnomer.channel import Channel
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.annotators.channels import FIRST, Characters, obeying
-from misnomer.solvers.annotators.passes import evidence, known
+from misnomer.solvers.annotators.channels import FIRST, Characters, evidence, obeying
+from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, known, searched
 
 Array = NDArray[np.float64]
 
@@ -34,122 +34,112 @@ _WORK = 2e7  # answers drawn in all, before the number of sweeps is cut down
 _LEAST = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Means over the draws."""
-
-    share: Array  # (n, K): P(true class) of every row
-    prior: Array  # (K,): P(true class)
-    # (A, L, K): P(label | true class) of each annotator, and of its character
-    channels: Array
-    centers: Array
-    strength: float  # virtual answers per class that held the annotators to their characters
+def learn_sources(task: SourcesTask) -> SourcesFit:
+    """Learn, then judge every row by the mean over many plausible channels."""
+    fit = searched(task)
+    return fit if fit.characters is None else averaged(task, fit)
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What stays the same in all draws: the answers, and what else is known of the rows."""
-
-    answers: Answers
-    scores: Array | None  # (n, K) evidence of the columns
-    truth: NDArray[np.int32] | None  # (n,) known classes, -1 elsewhere
-    weight: Array | None  # (n,)
-    strength: float | None  # None: chosen by its likelihood
-    knowledge: Channel | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    share: Array
-    kinds: Characters
-    prior: Array
-    channels: Array
-    strength: float
-
-
-def averaged(question: Question, share: Array, kinds: Characters, seed: int) -> Draws:
-    """Draw from a first guess on, and average.
+def averaged(task: SourcesTask, fit: SourcesFit) -> SourcesFit:
+    """Draw from where a search ended, and average.
 
     Classes are put in the order of their votes first, so that their names do not matter.
     """
-    order = np.argsort(-question.answers.votes().sum(axis=0), kind="stable")
+    order = np.argsort(-task.answers.votes().sum(axis=0), kind="stable")
     back = np.argsort(order)
-    asked = _reordered(question, order, back)
-    habit, pattern = kinds.habit[:, order], kinds.pattern[np.ix_(order, order)]
-    first = Characters(kinds.shares, habit, pattern)
-    found = _mean(asked, share[:, order], first, np.random.default_rng(seed))
-    return Draws(
-        found.share[:, back], found.prior[back], found.channels[:, back][:, :, back],
-        found.centers[:, back][:, :, back], found.strength,
-    )  # fmt: skip
+    mean = _mean(*_renumbered(task, fit, order, back), np.random.default_rng(task.seed))
+    prior, share = mean.prior[back], mean.share[:, back]
+    return replace(
+        fit,
+        share=share,
+        total=np.log(np.maximum(share, 1e-300)),
+        prior=prior,
+        channels=mean.channels[:, back][:, :, back],
+        centers=None if mean.centers is None else mean.centers[:, back][:, :, back],
+        strength=mean.strength,
+        model=None if fit.model is None else fit.model.with_shares(prior),
+    )
 
 
-def _reordered(question: Question, order: NDArray[np.intp], back: NDArray[np.intp]) -> Question:
+def _renumbered(
+    task: SourcesTask, fit: SourcesFit, order: NDArray[np.intp], back: NDArray[np.intp]
+) -> tuple[SourcesTask, SourcesFit]:
     """Number the classes anew: ``order[new] = old``, ``back[old] = new``."""
-    answers, truth, rule = question.answers, question.truth, question.knowledge
+    answers, truth, rule, kinds = task.answers, task.truth, task.knowledge, fit.characters
+    assert kinds is not None
+    cells = np.ix_(order, order)
     label = back[answers.label].astype(np.int32)
     if truth is not None:
         truth = np.where(truth >= 0, back[truth], -1).astype(np.int32)
     if rule is not None:
-        cells = np.ix_(order, order)
         most = {"most": getattr(rule, "most")[order]} if hasattr(rule, "most") else {}  # noqa: B009
         counts = np.broadcast_to(rule.counts, rule.matrix.shape)[cells]
         rule = replace(
             rule, matrix=rule.matrix[cells], free=rule.free[cells], counts=counts, **most
         )
-    return replace(
-        question,
-        answers=replace(answers, label=label, labels=answers.labels[order]),
-        scores=None if question.scores is None else question.scores[:, order],
-        truth=truth,
-        knowledge=rule,
+    answers = replace(answers, label=label, labels=answers.labels[order])
+    first = replace(
+        fit,
+        share=fit.share[:, order],
+        scores=None if fit.scores is None else fit.scores[:, order],
+        characters=Characters(kinds.shares, kinds.habit[:, order], kinds.pattern[cells]),
     )
+    return replace(task, answers=answers, truth=truth, knowledge=rule), first
 
 
-def _mean(question: Question, share: Array, kinds: Characters, rng: np.random.Generator) -> Draws:
-    """Let the first draws settle, then add up the others."""
-    sweeps = int(np.clip(_WORK / max(len(question.answers), 1), _FEWEST, _SWEEPS + _FIRST_SWEEPS))
-    settle = max(_FIRST_SWEEPS * sweeps // (_SWEEPS + _FIRST_SWEEPS), 10)
-    some = min(question.answers.n_annotators, _JUDGES)
-    judges = np.sort(rng.permutation(question.answers.n_annotators)[:some])
-    total: list[Array] = []
+def _mean(task: SourcesTask, state: SourcesFit, rng: np.random.Generator) -> SourcesFit:
+    """Leave the first draws out, then add up the others."""
+    answers = task.answers
+    sweeps = int(np.clip(_WORK / max(len(answers), 1), _FEWEST, _SWEEPS + _FIRST_SWEEPS))
+    first = max(_FIRST_SWEEPS * sweeps // (_SWEEPS + _FIRST_SWEEPS), 10)
+    some = min(answers.n_annotators, _JUDGES)
+    judges = np.sort(rng.permutation(answers.n_annotators)[:some])
+    total: list[Any] = []
     for turn in range(sweeps):
-        state = _sweep(question, share, kinds, judges, rng)
-        share, kinds = state.share, state.kinds
-        if turn < settle:
+        state = _sweep(task, state, judges, rng)
+        if turn < first:
             continue
-        parts = [share, state.prior, state.channels, kinds.centers(), np.log(state.strength)]
+        parts = [state.share, state.prior, state.channels, state.centers, np.log(state.strength)]
         total = parts if not total else [a + b for a, b in zip(total, parts, strict=True)]
-    share, prior, channels, centers, strength = (part / (sweeps - settle) for part in total)
-    return Draws(share, prior, channels, centers, float(np.exp(strength)))
+    share, prior, channels, centers, strength = (part / (sweeps - first) for part in total)
+    return replace(
+        state, share=share, prior=prior, channels=channels, centers=centers,
+        strength=float(np.exp(strength)),
+    )  # fmt: skip
 
 
 def _sweep(
-    question: Question, share: Array, kinds: Characters, judges: NDArray[np.intp],
-    rng: np.random.Generator,
-) -> _State:  # fmt: skip
+    task: SourcesTask, state: SourcesFit, judges: NDArray[np.intp], rng: np.random.Generator
+) -> SourcesFit:
     """Draw classes, characters, channels and prior, each given the rest; then judge the rows."""
-    answers, K = question.answers, share.shape[1]
-    z = drawn_rows(share, rng)
-    weight = np.ones(len(z)) if question.weight is None else question.weight
+    answers, K, before = task.answers, state.share.shape[1], state.characters
+    assert before is not None
+    z = drawn_rows(state.share, rng)
+    weight = np.ones(len(z)) if task.weight is None else task.weight
     place = answers.code * K + z[answers.row]
     size = (answers.n_annotators, answers.n_labels, K)
     counts = _added(place, weight[answers.row], minlength=int(np.prod(size))).reshape(size)
-    kinds = drawn_characters(answers, z, weight, counts, kinds, judges, rng)
-    centers, strength = kinds.centers(), question.strength
+    kinds = drawn_characters(answers, z, weight, counts, before, judges, rng)
+    centers, strength = kinds.centers(), task.strength
     if strength is None:
         strength = _chosen(STRENGTHS, counts[judges], centers[judges], 1, rng)
     mass = counts + strength * centers
-    if question.knowledge is not None:
-        mass = mass + question.knowledge.counts
-    channels = obeying(_dirichlet(mass, 1, rng), question.knowledge)
+    if task.knowledge is not None:
+        mass = mass + task.knowledge.counts
+    channels = obeying(_dirichlet(mass, 1, rng), task.knowledge)
     prior = _dirichlet(_added(z, weight, minlength=K) + 1.0, 0, rng)
     total = evidence(answers, channels) + np.log(prior)
-    if question.scores is not None:
-        total = total + question.scores
-    share = softmax(known(total, question.truth))[0]
-    mean = obeying(mass / mass.sum(axis=1, keepdims=True), question.knowledge)
-    return _State(share, kinds, prior, mean, strength)
+    if state.scores is not None:
+        total = total + state.scores
+    return replace(
+        state,
+        share=softmax(known(total, task.truth))[0],
+        characters=kinds,
+        prior=prior,
+        channels=task.rule.channels(counts, centers, strength),
+        centers=centers,
+        strength=strength,
+    )
 
 
 def drawn_characters(

@@ -21,23 +21,15 @@ from misnomer.model import Model
 from misnomer.smoothing import Smoothing, automatic
 from misnomer.solvers.annotators.channels import (
     STRENGTH,
+    ChannelRule,
     Characters,
     characters,
-    first_characters,
-    obeying,
-    one_coin,
-    shrunk,
-)
-from misnomer.solvers.annotators.columns import Columns
-from misnomer.solvers.annotators.draws import Question, averaged
-from misnomer.solvers.annotators.passes import (
     confusions,
     evidence,
-    first_shares,
-    known,
+    first_characters,
     left_out,
 )
-from misnomer.table import Batch, Schema
+from misnomer.solvers.annotators.columns import Columns
 
 Array = NDArray[np.float64]
 
@@ -52,9 +44,6 @@ class SourcesTask:
     """Answers to learn from, with or without columns."""
 
     answers: Answers  # who said what
-    # the columns and the rows, where they are at hand; None without any
-    schema: Schema | None = None
-    batch: Batch | None = None
     # (n,): the true class of the rows where it is known, -1 elsewhere
     truth: NDArray[np.int32] | None = None
     shape: str = "free"  # a cell per label and class for each annotator, or "one" rate
@@ -74,6 +63,11 @@ class SourcesTask:
     def held(self) -> float:
         """How many virtual answers hold an annotator while the search climbs."""
         return STRENGTH if self.strength is None else self.strength
+
+    @property
+    def rule(self) -> ChannelRule:
+        """How everybody's channel follows from expected counts."""
+        return ChannelRule(self.shape == "one", self.knowledge)
 
     def weighed(self, share: Array) -> Array:
         """Let each row count by its weight, (n, K)."""
@@ -97,32 +91,12 @@ class SourcesFit:
     model: Model | None = None
     characters: Characters | None = None
     scores: Array | None = None  # (n, K): the columns' evidence as it entered the log joint
-    centers: Array | None = None  # (A, L, K): the annotators' characters, spelled out as channels
+    centers: Array | None = None  # (A, L, K): the annotators' characters, written as channels
     strength: float = 0.0  # the virtual answers per class that held everybody to them
+    rule: ChannelRule = field(default_factory=ChannelRule)  # how the channels were estimated
 
 
-def learn_sources(task: SourcesTask) -> SourcesFit:
-    """Learn, then judge every row by the mean over many plausible channels."""
-    fit = _learned(task)
-    if fit.characters is None:
-        return replace(fit, strength=task.held)
-    question = Question(
-        task.answers, fit.scores, task.truth, task.weight, task.strength, task.knowledge
-    )
-    found = averaged(question, fit.share, fit.characters, task.seed)
-    return replace(
-        fit,
-        share=found.share,
-        total=np.log(np.maximum(found.share, 1e-300)),
-        prior=found.prior,
-        channels=found.channels,
-        centers=found.centers,
-        strength=found.strength,
-        model=None if fit.model is None else fit.model.with_shares(found.prior),
-    )
-
-
-def _learned(task: SourcesTask) -> SourcesFit:
+def searched(task: SourcesTask) -> SourcesFit:
     """Learn from the answers alone, then with the columns; keep the columns if they help.
 
     They help if they predict the answers better, each from the rest of its row, by two standard
@@ -166,7 +140,11 @@ def step(
 ) -> SourcesFit:
     """Take one step of EM: prior and channels from the shares, then the shares from those."""
     counts = confusions(task.answers, task.weighed(share))
-    channels, kinds = _channels(task, counts, kinds)
+    centers = None
+    if task.held and not task.rule.tied:
+        kinds = characters(counts, first_characters(counts) if kinds is None else kinds)
+        centers = kinds.centers()
+    channels = task.rule.channels(counts, centers, task.held)
     virtual = task.smoothing.classes if task.held else 0.0
     mass = task.weighed(share).sum(axis=0) + virtual
     prior = mass / mass.sum()
@@ -176,19 +154,9 @@ def step(
     total = known(total, task.truth)
     share, height = softmax(total)
     return SourcesFit(
-        share, total, prior, channels, float(height.sum()), 1, False, characters=kinds
-    )
-
-
-def _channels(
-    task: SourcesTask, counts: Array, kinds: Characters | None
-) -> tuple[Array, Characters | None]:
-    if task.shape == "one":
-        return obeying(one_coin(counts, task.held), task.knowledge), None
-    if not task.held:
-        return shrunk(counts, None, 0.0, task.knowledge), None
-    kinds = characters(counts, first_characters(counts) if kinds is None else kinds)
-    return shrunk(counts, kinds.centers(), task.held, task.knowledge), kinds
+        share, total, prior, channels, float(height.sum()), 1, False, characters=kinds,
+        strength=task.held, rule=task.rule,
+    )  # fmt: skip
 
 
 def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> SourcesFit:
@@ -234,3 +202,27 @@ def predicts_better(task: SourcesTask, new: SourcesFit, old: SourcesFit) -> bool
     by_row = np.bincount(answers.row, gains, minlength=answers.n_rows)[answers.asked > 0]
     error = by_row.std() * np.sqrt(len(by_row))
     return bool(by_row.sum() > _GATE * error)
+
+
+def first_shares(answers: Answers, n_classes: int, hold: float) -> Array:
+    """Begin with the shares of the votes, (n, K); a row without any is open.
+
+    A row with a single answer holds to it by ``hold`` only: votes of one would leave no doubt,
+    and EM cannot leave a channel without doubt.
+    """
+    votes = answers.votes()
+    total = votes.sum(axis=1, keepdims=True)
+    open_row = np.full(n_classes, 1.0 / n_classes)
+    share = np.where(total > 0, votes / np.maximum(total, 1.0), open_row)
+    return np.where(total == 1, hold * share + (1.0 - hold) * open_row, share)
+
+
+def known(total: Array, truth: NDArray[np.int32] | None) -> Array:
+    """Leave the rows whose true class is known no other class."""
+    if truth is None or not (truth >= 0).any():
+        return total
+    sure = np.flatnonzero(truth >= 0)
+    out = total.copy()
+    out[sure] = -1e3
+    out[sure, truth[sure]] = total[sure, truth[sure]].clip(min=-500.0)
+    return out

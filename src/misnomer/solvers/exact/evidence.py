@@ -1,10 +1,8 @@
 """Symbols counted under two doubtful labels: the exact Dirichlet evidence of new symbols.
 
-Of a symbol, ``kept`` rows were given class 0 and ``other`` rows class 1; a row given class t truly
-belongs to the other class with probability ``alpha[t]`` = P(true is the other | given t). Let
-``moved`` be the rows truly of class 0 but given 1, less those truly of class 1 but given 0. Then
-the true counts are kept + moved and other - moved, whatever else happened. So the sum over all
-arrangements of wrong labels needs one distribution of ``moved`` per symbol, and their convolution:
+The true counts of a symbol depend on how many of its rows were ``moved`` by wrong labels, whatever
+else happened. So the sum over all arrangements of wrong labels needs one distribution of ``moved``
+per symbol, and their convolution:
 
     f(counts, test | t) = constant * sum_D [conv_i W_i](D) / (Gamma(A + n0 + D) Gamma(A + n1 - D))
 
@@ -18,93 +16,27 @@ denormal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import inf, log
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln
 
-from misnomer.solvers.exact.counts import Counts, LabeledCounts, checked_counts
+from misnomer.solvers.exact.counts import (
+    Counts,
+    LabeledCounts,
+    checked_counts,
+    labeled_counts,
+    log_ending,
+    log_symbol_weight,
+)
 
 Array = NDArray[np.float64]
 
-
 MIN_LOG_SHARE = -138.0  # log of 1e-60: the cut tails (1e-140) then cannot be seen in any digit
-
-
-@lru_cache(maxsize=1024)
-def log_moved(kept: int, other: int, alpha: tuple[float, float]) -> tuple[int, Array]:
-    """Return the log distribution of (wrong among ``other``) - (wrong among ``kept``).
-
-    P(n) = sum_t Bin(t; kept, alpha[0]) Bin(t + n; other, alpha[1]) is the coefficient of z^n in
-    (1 + r0/z)^kept (1 + r1 z)^other / constant, r = alpha / (1 - alpha). Differentiating gives
-
-        r0 (kept + n + 1) P(n + 1) = lean(n) P(n) + r1 (other - n + 1) P(n - 1),
-        lean(n) = (other - kept) r0 r1 - (1 + r0 r1) n.
-
-    Upward from the left end while lean >= 0, and downward from the right end while lean <= 0, every
-    term is positive: ratios of neighbors come out to the last digits, far tails included.
-
-    Returns
-    -------
-    first : int
-        The least number moved.
-    logs : array
-        Log probabilities of first, first + 1, ...
-
-    Examples
-    --------
-    >>> first, logs = log_moved(1, 1, (0.1, 0.2))
-    >>> first, np.exp(logs).round(9)
-    (-1, array([0.08, 0.74, 0.18]))
-    """
-    r0, r1 = (a / (1.0 - a) for a in alpha)
-    both = r0 * r1
-    first, last = (-kept if r0 else 0), (other if r1 else 0)
-    meet = int(np.ceil((other - kept) * both / (1.0 + both)))
-    steps = np.zeros(last - first)
-    ratio = inf
-    for n in range(first, min(meet, last)):
-        lean = (other - kept) * both - (1.0 + both) * n
-        ratio = (lean + both * (other - n + 1) / ratio) / (kept + n + 1)  # r0 P(n+1) / P(n)
-        steps[n - first] = log(ratio) - log(r0)
-    ratio = inf
-    for n in range(last, max(meet, first), -1):
-        lean = (other - kept) * both - (1.0 + both) * n
-        ratio = (both * (kept + n + 1) / ratio - lean) / (other - n + 1)  # r1 P(n-1) / P(n)
-        steps[n - 1 - first] = log(r1) - log(ratio)
-    logs = np.concatenate(([0.0], np.cumsum(steps)))
-    logs = np.asarray(logs - logsumexp(logs))
-    logs.setflags(write=False)  # it is cached
-    return first, logs
-
-
-def log_symbol_weight(
-    kept: int,
-    other: int,
-    alpha: tuple[float, float],
-    dirichlet: float,
-    *,
-    test: tuple[int, int] = (0, 0),
-) -> tuple[int, Array]:
-    """Return log W(moved) of one symbol seen ``test[t]`` times in test data of class t.
-
-    W(n) = P(moved = n) Gamma(c + kept + test[0] + n) Gamma(c + other + test[1] - n) / Gamma(c)^2
-
-    Examples
-    --------
-    >>> log_symbol_weight(2, 0, (0.0, 0.0), 1.0)
-    (0, array([0.69314718]))
-    """
-    first, logs = log_moved(kept, other, alpha)
-    moved = np.arange(first, first + len(logs))
-    in_zero = gammaln(dirichlet + (kept + test[0] + moved))  # whole numbers first: they are exact
-    in_one = gammaln(dirichlet + (other + test[1] - moved))
-    return first, logs + in_zero + in_one - 2.0 * gammaln(dirichlet)
 
 
 def predictive(training: LabeledCounts) -> Array:
@@ -208,11 +140,6 @@ def _ending(training: LabeledCounts, product: Mass, tilt: float, extra: tuple[in
     """Return exp(-tilt D) / (Gamma(A + n0 + D) Gamma(A + n1 - D)), n with the ``extra`` rows."""
     logs = log_ending(training.total, training.sizes + np.asarray(extra), product.support)
     return mass_from_logs(product.first, logs - tilt * product.support)
-
-
-def log_ending(total: float | Array, sizes: Counts, moved: Counts) -> Array:
-    """Return -log of Gamma(A + n0 + D) Gamma(A + n1 - D)."""
-    return np.asarray(-gammaln(total + (sizes[0] + moved)) - gammaln(total + (sizes[1] - moved)))
 
 
 def _log_total(tree: Node, ending: Mass) -> float:
@@ -375,3 +302,98 @@ def _on_range(mass: Mass, first: int, length: int) -> Array:
     if low < high:
         result[low - first : high - first] = mass.values[low - mass.first : high - mass.first]
     return result
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolTable:
+    """The counts of a column's symbols and the exact evidence that each carries.
+
+    Attributes
+    ----------
+    name : str
+        The column, for messages.
+    symbols : tuple
+        The symbols seen in training, in order.
+    counts : (2, m) array
+        Rows of each given class showing each symbol.
+    n_symbols : int or None
+        How many symbols there are; None stands for those seen.
+    believe : callable
+        Puts counts beside what is believed of labels and symbols.
+    log_predictive : (2, m + 1) array
+        Log P(symbol | class); the last column is a symbol not seen in training.
+    """
+
+    name: str
+    symbols: tuple[object, ...]
+    counts: Counts
+    n_symbols: int | None
+    believe: Callable[[Counts], LabeledCounts]
+    log_predictive: Array
+
+    def codes(self, values: Iterable[object]) -> NDArray[np.int64]:
+        """Return the place of each symbol in ``symbols``; m, m + 1, ... are new ones."""
+        place: dict[object, int] = {symbol: i for i, symbol in enumerate(self.symbols)}
+        codes = np.array([place.setdefault(v, len(place)) for v in values], dtype=np.int64)
+        if self.n_symbols is not None and len(place) > self.n_symbols:
+            raise ValueError(
+                f"{self.name} shows {list(place)[self.n_symbols]!r}, one symbol more than "
+                f"n_symbols={self.n_symbols}: raise n_symbols."
+            )
+        return codes
+
+    def log_ratio(self, values: Iterable[object]) -> Array:
+        """Return log P(symbol | class 1) - log P(symbol | class 0) of each value."""
+        codes = np.minimum(self.codes(values), len(self.symbols))
+        return np.asarray(self.log_predictive[1, codes] - self.log_predictive[0, codes])
+
+    def batch_log_ratio(self, values: Iterable[object]) -> float:
+        """Return the same for all values together, known to be of one class."""
+        codes = self.codes(values)
+        if self.n_symbols is None:
+            codes = codes[codes < len(self.symbols)]
+        test = np.bincount(codes, minlength=len(self.symbols))
+        new = len(test) - len(self.symbols)
+        training = self.believe(np.pad(self.counts, ((0, 0), (0, new))))
+        return log_evidence(training, test, 1) - log_evidence(training, test, 0)
+
+
+def symbol_table(
+    values: Iterable[object],
+    given: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    *,
+    name: str,
+    alpha: tuple[float, float],
+    dirichlet: ArrayLike = 1.0,
+    n_symbols: int | None = None,
+) -> SymbolTable:
+    """Count the symbols of a column under each given class, and weigh them.
+
+    Examples
+    --------
+    >>> given, ones = np.array([0, 0, 1, 1]), np.ones(4, dtype=int)
+    >>> table = symbol_table("aabb", given, ones, name="Column 0", alpha=(0.0, 0.0))
+    >>> table.symbols, np.exp(table.log_ratio("ab")).round(9)
+    (('a', 'b'), array([0.33333333, 3.        ]))
+    """
+    column = list(values)
+    symbols = _sorted(set(column))
+    place = {symbol: i for i, symbol in enumerate(symbols)}
+    codes = np.array([place[v] for v in column], dtype=np.int64)
+    counts = np.zeros((2, len(symbols)), dtype=np.int64)
+    np.add.at(counts.reshape(-1), given * len(symbols) + codes, weights)
+    believe = partial(labeled_counts, alpha=alpha, dirichlet=dirichlet, n_symbols=n_symbols)
+    seen = predictive(believe(counts))
+    unseen = np.ones((2, 1))  # no evidence, where the number of symbols leaves no room
+    if n_symbols is not None and n_symbols > len(symbols):
+        unseen = predictive(believe(np.pad(counts, ((0, 0), (0, 1)))))[:, -1:]
+    logs = np.log(np.concatenate([seen, unseen], axis=1))
+    return SymbolTable(name, symbols, counts, n_symbols, believe, logs)
+
+
+def _sorted(symbols: set[object]) -> tuple[object, ...]:
+    try:
+        return tuple(sorted(symbols))  # type: ignore[type-var]
+    except TypeError:  # words and numbers in one column have no order of their own
+        return tuple(sorted(symbols, key=lambda s: (type(s).__name__, str(s))))

@@ -15,9 +15,15 @@ from typing import Literal
 import numpy as np
 from scipy.special import betainccinv, betaln, ndtr, roots_jacobi, roots_legendre, xlog1py, xlogy
 
-from misnomer.solvers.exact.counts import Array, alpha_pair, checked_dirichlet
-from misnomer.solvers.exact.error import MAX_ROUNDING, checked_sizes, checked_symbols, error_curve
-from misnomer.solvers.exact.partitions import Pair
+from misnomer.solvers.exact.counts import (
+    Array,
+    Pair,
+    alpha_pair,
+    checked_dirichlet,
+    checked_sizes,
+    checked_symbols,
+)
+from misnomer.solvers.exact.error import MAX_ROUNDING, error_curve
 
 Method = Literal["exact", "own-counts"]
 

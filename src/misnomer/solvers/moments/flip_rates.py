@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.model import Model, weights_of
-from misnomer.solvers.moments.components import project, unmix_components
 from misnomer.solvers.moments.products import (
     FeatureMap,
     SideSums,
@@ -34,6 +33,8 @@ from misnomer.solvers.moments.products import (
     pair_sums,
     pairs_of,
     products,
+    project,
+    unmix_components,
 )
 from misnomer.solvers.task import Details, Fit, Task, tally
 from misnomer.stats import Stats

@@ -24,15 +24,17 @@ from misnomer.posterior import NoiseMatrix, Posterior
 from misnomer.solvers.sparse.naive_bayes import SparseFit, chances, fit_sparse, unseen
 from misnomer.solvers.sparse.rows import (
     Background,
+    Own,
     Places,
     Sums,
     Weights,
+    candidates,
     cuts_of,
+    evidence,
     occurring,
     tokens,
     weights_of,
 )
-from misnomer.solvers.sparse.scores import Own, candidates, evidence
 from misnomer.solvers.task import Details, Fit, Task
 from misnomer.table import OWN_CLASS, Batch, Schema
 from misnomer.verdict import Verdict
@@ -199,7 +201,7 @@ def solve(task: Task) -> Fit:
     model: Any = SparseModel(
         task.schema, cuts, fit.sums, fit.behind, fit.prior, judged.scale, noise, judged.rate
     )
-    shares = Posterior.of_best(judged.share, fit.found.classes, K)
+    shares = fit.shares
     details = Details(
         posterior=shares,
         judge=_Judge(shares),

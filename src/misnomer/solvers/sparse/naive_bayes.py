@@ -20,16 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.kernels.reference import softmax
+from misnomer.posterior import Posterior
 from misnomer.solvers.sparse.rows import (
+    KEPT,
     Background,
+    Candidates,
+    Own,
     Places,
     Sums,
     Tokens,
     background,
+    candidates,
     sums_by_class,
     weights_of,
 )
-from misnomer.solvers.sparse.scores import KEPT, Candidates, Own, candidates
 
 Array = NDArray[np.float64]
 
@@ -284,6 +288,11 @@ class SparseFit:
     prior: Array  # (K,): P(class) in the scores: the shares of the given labels
 
     @property
+    def shares(self) -> Posterior:
+        """P(true class | row, given label), of the best classes of each row."""
+        return Posterior.of_best(self.judged.share, self.found.classes, len(self.prior))
+
+    @property
     def class_shares(self) -> Array:
         """The share of each true class among the rows, (K,)."""
         K = self.pairs.labels
@@ -341,12 +350,8 @@ def fit_sparse(
         )
         pairs = pairs_of(found, doubtful, classes)
         judged = judge(found, pairs, np.log(prior), known, scales=scales)
-        scales, weight = (judged.scale,), base * chance_of_right(found, judged.share, label)
+        right = Posterior(judged.share, found.classes, classes).at(label)
+        scales, weight = (judged.scale,), base * right
         if progress is not None:
             progress(turn, judged.loglik)
     return SparseFit(found, judged, pairs, sums, behind, prior)
-
-
-def chance_of_right(found: Candidates, share: Array, label: Places) -> Array:
-    """Take the share of each row's own label, (n,); zero where it has none."""
-    return np.asarray(np.where(found.classes == label[:, None], share, 0.0).sum(axis=1))

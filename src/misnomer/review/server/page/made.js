@@ -46,7 +46,7 @@ function line(one) {
   if (one.note) open.append(make("span", { class: "note", text: `✎ ${one.note}` }));
   if (one.disputed) open.append(make("span", { class: "note away", text: "reviewers disagree" }));
   open.addEventListener("click", () => hooks.open(one.row));
-  const undo = make("button", { type: "button", class: "quiet", "aria-label": `Take back the decision about ${one.name}`, text: "↶" });
+  const undo = make("button", { type: "button", class: "quiet", "aria-label": `Take back the decision about ${one.name}`, title: "Take back", text: "↶" });
   undo.addEventListener("click", guarded(async () => {
     await ask("/api/undo", { key: fresh(), decision: one.id });
     hooks.changed();

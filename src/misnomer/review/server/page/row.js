@@ -41,6 +41,9 @@ function showCell(row, cell, place, weights) {
   if (cell.image) {
     const image = make("img", { src: `/api/image?row=${row}&column=${place}`, alt: cell.text, loading: "lazy" });
     value.append(make("span", { text: cell.text }), image);
+  } else if (cell.elsewhere) {
+    value.append(cell.text, make("span", { class: "hint" },
+      "To see the image, start misnomer review with ", make("code", { text: "--files" }), " and its folder."));
   } else if (cell.link) {
     value.append(make("a", { href: cell.link, target: "_blank", rel: "noreferrer noopener", text: cell.text }));
   } else {

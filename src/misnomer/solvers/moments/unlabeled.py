@@ -1,4 +1,17 @@
-"""The two classes of two mixtures, or of one without labels: unmixed, made a model, and named."""
+"""Two classes where labels are missing: of all rows, or of all but some positives.
+
+Without labels, three columns that vary together tell the classes apart: their moments say how
+common each is and how far apart the means lie.
+
+With some positives, the population is ``p P1 + (1 - p) P0`` and the labeled rows are P1. With C the
+product of the differences of two columns' means between the two, and D their covariance in the
+population, ``p (1 - p) C = (1 - p)^2 D`` in every cell. Weighting each cell by C gives
+
+    p = sum C D / sum (C D + C^2)
+
+Equation (17) in print exchanges two products, and its sums over all values are 0/0: "literal" is
+that formula with the first value of every column left out.
+"""
 
 from __future__ import annotations
 
@@ -6,158 +19,29 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
-from misnomer.channel import Channel
-from misnomer.families import Bernoulli, Categorical, Count, Gaussian
+from misnomer.channel import positive_unlabeled
+from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.model import Model, weights_of
+from misnomer.solvers.em import best_of, bounded, climb
+from misnomer.solvers.moments.flip_rates import check_informative
 from misnomer.solvers.moments.products import (
     FeatureMap,
     SideSums,
+    contrast,
     feature_map,
     feature_rows,
+    pair_sums,
+    pairs_of,
     products,
+    project,
+    unmix_components,
 )
-from misnomer.solvers.task import Details, Fit, Task
+from misnomer.solvers.task import Details, Fit, Task, tally
 from misnomer.stats import Stats, Sums
-from misnomer.table import Batch, Group, Schema
+from misnomer.table import Batch, Schema
 
 Array = NDArray[np.float64]
-
-
-MIN_VARIANCE_SHARE = 0.05  # of the column's own: less than this is sampling noise
-
-
-def unmix_components(minus: Array, plus: Array, alpha: float, beta: float) -> Array:
-    """Solve ``plus = alpha P1 + (1 - alpha) P0`` and ``minus = beta P1 + (1 - beta) P0``.
-
-    Returns P0 and P1 as rows, (2, S): equation (9) of Denis et al.
-
-    Examples
-    --------
-    >>> unmix_components(np.array([0.34]), np.array([0.66]), 0.7, 0.3).round(12).tolist()
-    [[0.1], [0.9]]
-    """
-    gap = alpha - beta
-    return np.stack([alpha * minus - beta * plus, (1 - beta) * plus - (1 - alpha) * minus]) / gap
-
-
-def project(schema: Schema, mean: Array, whole: Array, rows: float) -> tuple[Array, float]:
-    """Move mean statistics to the nearest ones that some distribution has.
-
-    Probabilities are floored at ``1 / (rows + 2)`` and made to sum to one again; variances are
-    floored at a twentieth of the column's.
-
-    Parameters
-    ----------
-    schema : Schema
-        The columns.
-    mean : (K, S) array
-        Mean statistics of each class; unmixing may have pushed them out of range.
-    whole : (S,) array
-        Mean statistics of all rows.
-    rows : float
-        How many rows they rest on.
-
-    Returns
-    -------
-    mean : (K, S) array
-        Possible mean statistics.
-    moved : float
-        The largest change of a probability (of a variance, as a share of the column's).
-    """
-    moved = [0.0]
-
-    def inside(group: Group) -> Array:
-        out, change = _inside(group, mean[:, group.span], whole[group.span], 1.0 / (rows + 2.0))
-        moved.append(change)
-        return out
-
-    return schema.each(inside), max(moved)
-
-
-def _inside(group: Group, mean: Array, whole: Array, floor: float) -> tuple[Array, float]:
-    family = group.family
-    if isinstance(family, Gaussian):
-        return _variances(mean, whole, floor)
-    if isinstance(family, Bernoulli):
-        seen = np.clip(mean[:, : family.columns], floor, 1.0)
-        raw = mean[:, family.columns :] / seen
-        p = np.clip(raw, floor, 1.0 - floor)
-        return np.concatenate([seen, seen * p], axis=1), float(abs(p - raw).max(initial=0.0))
-    if isinstance(family, Count):
-        length = np.maximum(mean.sum(axis=1, keepdims=True), floor)
-        raw = mean / length
-        p = np.maximum(raw, floor / max(float(whole.sum()), 1.0))
-        p = p / p.sum(axis=1, keepdims=True)
-        return length * p, float(abs(p - raw).max(initial=0.0))
-    assert isinstance(family, Categorical)
-    return _shares(family, mean, floor)
-
-
-def _shares(family: Categorical, mean: Array, floor: float) -> tuple[Array, float]:
-    if not family.sizes:
-        return mean, 0.0
-    seen = np.clip(np.add.reduceat(mean, family.starts, axis=1), floor, 1.0)[:, family.owner]
-    raw = mean / seen
-    p = family.shares(np.maximum(raw, floor))
-    return seen * p, float(abs(p - raw).max(initial=0.0))
-
-
-def _variances(mean: Array, whole: Array, floor: float) -> tuple[Array, float]:
-    seen, first, second = np.split(mean, 3, axis=1)
-    seen = np.clip(seen, floor, 1.0)
-    at, spread = first / seen, second / seen
-    all_seen, all_first, all_second = np.split(whole, 3)
-    n = np.where(all_seen > 0, all_seen, 1.0)
-    own = np.maximum(all_second / n - (all_first / n) ** 2, 0.0)
-    raw = spread - at**2
-    v = np.maximum(raw, MIN_VARIANCE_SHARE * own)
-    scale = np.where(own > 0, own, 1.0)
-    moved = float((abs(v - raw) / scale).max(initial=0.0))
-    return np.concatenate([seen, seen * at, seen * (v + at**2)], axis=1), moved
-
-
-def permuted(model: Model, order: NDArray[np.intp]) -> Model:
-    """List the classes in another order: the same model under other names."""
-    channel = replace(
-        model.channel,
-        matrix=model.channel.matrix[:, order],
-        free=model.channel.free[:, order],
-        counts=model.channel.counts[:, order],
-    )
-    return replace(model, prior=model.prior[order], channel=channel, weights=model.weights[order])
-
-
-def align_classes(model: Model) -> Model:
-    """Permute the classes until the sum of the channel's diagonal is largest.
-
-    A permutation of classes leaves the likelihood as it is, so that the data cannot choose; the
-    assumption that most labels are right does. For two classes: flip rates add up to less than 1.
-
-    Examples
-    --------
-    >>> from misnomer.channel import fixed
-    >>> from misnomer.table import Schema
-    >>> model = Model(
-    ...     np.array([0.4, 0.6]), fixed([[0.1, 0.8], [0.9, 0.2]]), np.zeros((2, 0)), Schema(())
-    ... )
-    >>> align_classes(model).channel.matrix.tolist(), align_classes(model).prior.tolist()
-    ([[0.8, 0.1], [0.2, 0.9]], [0.6, 0.4])
-    """
-    L, K = model.channel.matrix.shape
-    if L != K:
-        return model
-    _, order = linear_sum_assignment(model.channel.matrix, maximize=True)
-    straight = np.array_equal(order, np.arange(K))
-    return model if straight else permuted(model, order.astype(np.intp))
-
-
-def dominant(channel: Channel) -> bool:
-    """Tell whether each class is given its own label more often than any other."""
-    matrix = channel.matrix
-    return bool(np.all(np.diagonal(matrix) >= matrix.max(axis=0, initial=0.0) - 1e-12))
-
 
 MIN_COVARIANCE = 1e-12  # a covariance of features of the order of 1 that is none
 MAX_SKEW = 0.999  # s of 1 would leave one class without rows
@@ -179,7 +63,7 @@ def third_moments(task: Task, estimator: str = "aligned") -> Fit:
         raise ValueError(f'estimator must be "aligned" or "literal", not {estimator!r}')
     whole = task.whole
     basis = _without_mirrors(feature_map(task.schema, whole.sums[0], whole.rows))
-    _check(task.schema, basis)
+    _check_columns(task.schema, basis)
     table = task.fold(
         lambda batch: products(basis, batch, np.zeros(len(batch), np.int32), 1), task.batches
     )
@@ -333,7 +217,7 @@ def _check_flags(basis: FeatureMap, tripled: int) -> None:
         )
 
 
-def _check(schema: Schema, basis: FeatureMap) -> None:
+def _check_columns(schema: Schema, basis: FeatureMap) -> None:
     for group in schema.groups:
         if not isinstance(group.family, Bernoulli | Categorical | Gaussian):
             raise ValueError(
@@ -345,4 +229,159 @@ def _check(schema: Schema, basis: FeatureMap) -> None:
         seen = "X has 1 feature(s)" if d == 1 else f"X has {d} columns"
         raise ValueError(
             f"two classes without labels are told apart by three columns at least: {seen}"
+        )
+
+
+#: Share of the positives that a two-sample design labels: none, as far as the population goes.
+LABELED_SHARE_TWO_SAMPLE = 1e-12
+MIN_START_SHARE = 0.1  # EM starts no nearer to a class without rows, which it would never leave
+START_SHARES = (0.5, 0.9)  # P(positive) of the further starts of EM
+
+
+def closed_form(task: Task, design: str, estimator: str = "least-squares") -> Fit:
+    """Find P(positive) in the population and the columns of both classes: two passes and a look.
+
+    Parameters
+    ----------
+    task : Task
+        Label 1 is positive, label 0 or none is unlabeled.
+    design : {"two-sample", "one-sample"}
+        The positives are a sample of their own, and the unlabeled rows the population; or the
+        population is all rows, some of whose positives were labeled.
+    estimator : {"least-squares", "literal"}
+        Weight each cell by C, or sum (17) as printed.
+    """
+    sides, share = _closed_form(task, design, estimator)
+    return _at(task, design, sides, share, share)
+
+
+def _closed_form(task: Task, design: str, estimator: str = "least-squares") -> tuple[Stats, float]:
+    sides = task.fold(lambda batch: tally(batch, _side(batch), 2), task.batches)
+    _check_positives(sides, design)
+    basis = feature_map(task.schema, sides.sums.sum(axis=0), sides.rows)
+    share = share_as_printed if estimator == "literal" else positive_share
+    rare = 1 / (_population(sides, design).rows + 2)
+    return sides, float(np.clip(share(task, basis, sides, design), rare, 1 - rare))
+
+
+def _at(task: Task, design: str, sides: Stats, share: float, p: float) -> Fit:
+    """Take p as P(positive), and find the columns of the negatives by unmixing."""
+    population = _population(sides, design)
+    means = np.stack([population.sums[0] / population.rows, sides.sums[1] / sides.mass[1]])
+    # Labeled rows are pure: alpha = 1, beta = p.
+    mean = unmix_components(means[0], means[1], 1.0, p)
+    mean, moved = project(task.schema, mean, means[0], population.rows)
+    prior = np.array([1 - p, p])
+    labeled = min(1.0 - 1e-9, sides.mass[1] / max(population.rows * p, 1e-300))
+    channel = positive_unlabeled(labeled if design == "one-sample" else LABELED_SHARE_TWO_SAMPLE)
+    channel = replace(channel, classes=task.channel.classes, labels=task.channel.labels)
+    virtual = task.smoothing.virtual(task.schema, population, prior[None, :])
+    sums = mean * (population.rows * prior)[:, None]
+    model = Model(prior, channel, weights_of(task.schema, sums, virtual), task.schema)
+    objective = model.log_prior(virtual, task.smoothing.classes)
+    details = Details(virtual=virtual)
+    return Fit(model, objective, (objective,), details=details, projection=moved)
+
+
+def positive_share(task: Task, basis: FeatureMap, sides: Stats, design: str) -> float:
+    """Compute ``p = sum C D / sum (C D + C^2)`` over all pairs of columns."""
+    population = _population(sides, design)
+    u = contrast(basis, sides.sums[1] / sides.mass[1], population.sums[0] / population.rows)
+    sums = task.fold(lambda batch: pair_sums(basis, u, batch, _side(batch), 2), task.batches)
+    positive, mean, pairs = _averages(sums, design)
+    square = float(pairs_of(positive - mean, basis.words))
+    check_informative(basis, positive - mean, square)
+    covariance = float(pairs) - float(pairs_of(mean, basis.words))
+    return covariance / (covariance + square) if covariance > 0 else 0.0
+
+
+def share_as_printed(task: Task, basis: FeatureMap, sides: Stats, design: str) -> float:
+    """Compute (17), without the first value of each column.
+
+    ``sum (P_ij - Q_i Q_j) / sum (P_ij + P_i P_j - P_i Q_j - Q_i P_j)``, P of the population and Q
+    of the positives. Right would be ``P_i P_j`` above and ``Q_i Q_j`` below.
+    """
+    table = task.fold(lambda batch: products(basis, batch, _side(batch), 2), task.batches)
+    Q, P, both = _averages(table, design)
+    first = np.zeros(len(basis.owner), bool)
+    first[np.unique(basis.owner, return_index=True)[1]] = True
+    used = (basis.owner[:, None] != basis.owner[None, :]) & ~first[:, None] & ~first[None, :]
+    above = float((both - np.outer(Q, Q))[used].sum())
+    mixed = np.outer(P, Q)
+    below = float((both + np.outer(P, P) - mixed - mixed.T)[used].sum())
+    if below == 0:
+        raise ValueError('(17) in print is 0/0 here; use estimator="closed-form"')
+    return above / below
+
+
+def _averages(sums: SideSums, design: str) -> tuple[Array, Array, Array]:
+    """Average the features of the positives; and those of the population, and their products."""
+    whole = slice(0, 1 if design == "two-sample" else 2)
+    mass, first, second = (values[whole].sum(axis=0) for values in sums.values)
+    return sums.first[1] / sums.mass[1], first / mass, second / mass
+
+
+def em_from_closed_form(task: Task, design: str) -> Fit:
+    """Run EM from the closed form and from two other shares of positives; keep the best end.
+
+    The likelihood of a two-sample design is that of a one-sample design whose labeling rate is
+    free, so EM is the same; only then is the prior that of the unlabeled rows. Where negatives
+    are rare, both samples look alike, and the closed form may say 0 instead of 1: likelihood
+    tells these ends apart.
+    """
+    task = bounded(task)
+    sides, share = _closed_form(task, design)
+    coded = replace(task, batches=[_coded(batch) for batch in task.batches])
+    shares = dict.fromkeys(
+        [float(np.clip(share, MIN_START_SHARE, 1 - MIN_START_SHARE)), *START_SHARES]
+    )
+    best = best_of(_climb(coded, design, _at(task, design, sides, share, p)) for p in shares)
+    return best if design == "one-sample" else replace(best, model=_of_unlabeled(best.model))
+
+
+def _climb(coded: Task, design: str, start: Fit) -> Fit:
+    """Run EM on all rows, whose prior is not that of the unlabeled ones in a two-sample design."""
+    positives, rows = coded.by_label.mass[1], coded.whole.rows
+    p = float(start.model.prior[1])
+    if design == "two-sample":
+        p = (positives + p * (rows - positives)) / rows
+    labeled = float(np.clip(positives / (rows * p), 1e-9, 1 - 1e-9))
+    channel = replace(start.model.channel, matrix=positive_unlabeled(labeled).matrix)
+    model = replace(start.model, prior=np.array([1 - p, p]), channel=channel)
+    return climb(coded, model, start.virtual)
+
+
+def _of_unlabeled(model: Model) -> Model:
+    """Turn the prior of all rows into that of the unlabeled ones, which then say nothing."""
+    prior = model.channel.reverse(model.prior)[0]
+    channel = replace(model.channel, matrix=positive_unlabeled(LABELED_SHARE_TWO_SAMPLE).matrix)
+    return replace(model, prior=prior, channel=channel)
+
+
+def _population(sides: Stats, design: str) -> Stats:
+    if design == "two-sample":
+        return Stats(sides.joint[:1, :1], sides.sums[:1])
+    return Stats(np.array([[sides.rows]]), sides.sums.sum(axis=0, keepdims=True))
+
+
+def _side(batch: Batch) -> NDArray[np.int32]:
+    """Positive (1) or not known to be (0); a row trusted to be positive is positive."""
+    return ((batch.given == 1) | (batch.given == 4)).astype(np.int32)
+
+
+def _coded(batch: Batch) -> Batch:
+    """Let a missing label be what it is here: not labeled positive."""
+    return batch.judged_by(_side(batch))
+
+
+def _check_positives(sides: Stats, design: str) -> None:
+    if design not in ("two-sample", "one-sample"):
+        raise ValueError(f'design must be "two-sample" or "one-sample", not {design!r}')
+    if sides.mass[1] <= 0:
+        raise ValueError(
+            "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+        )
+    if sides.mass[0] <= 0:
+        raise ValueError(
+            "every row is labeled positive: positive-unlabeled learning needs unlabeled rows (0)"
         )

@@ -15,17 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.annotators.groups import learn_groups
-from misnomer.classifiers.annotators.table import notes, table_of
+from misnomer.classifiers.annotator_table import notes, table_of
+from misnomer.classifiers.groups import learn_groups
+from misnomer.engines import local
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.solve import held
 from misnomer.knowledge import Knowledge, channel_of
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
-from misnomer.solvers.annotators import groups as group_tests
 from misnomer.solvers.annotators import worth
 from misnomer.solvers.annotators.columns import Passes
-from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, learn_sources
+from misnomer.solvers.annotators.draws import learn_sources
+from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.table import Batch, Schema, numbered
 
 Array = NDArray[np.float64]
@@ -127,58 +128,56 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self : CrowdNB
             The fitted classifier.
         """
-        schema, batch = None, None
-        if X is not None:
-            X = inputs.checked_table(self, X, reset=True)
+        schema, rows = self._rows(X)
         said = _answers(y, answers, noise_groups)
         self._check(said)
-        if X is not None:
-            if X.shape[0] != said.n_rows:
-                raise ValueError(f"X has {X.shape[0]} rows but the answers are of {said.n_rows}")
-            schema, blocks = read(X, self.families)
-            batch = Batch(blocks, np.full(said.n_rows, said.n_labels, np.int32))
+        if rows and len(rows[0]) != said.n_rows:
+            raise ValueError(f"X has {len(rows[0])} rows but the answers are of {said.n_rows}")
         weight = inputs.checked_weights(sample_weight, np.empty((said.n_rows, 1)))
-        columns = None
-        if schema is not None and batch is not None and schema.statistics:
-            columns = self._columns(said, schema, list(numbered([batch])), weight=weight)
-        task = self._posed(said, truth, schema=schema, batch=batch, weight=weight, columns=columns)
-        fit = learn_groups(task) if self._by_default(task, noise_groups) else None
+        task = self._task(said, schema, rows, _truth(truth, said), weight=weight)
+        fit = None
+        if noise_groups is not None and self._is_default and said.n_annotators > 1:
+            fit = learn_groups(task, schema, rows[0]) if task.columns is not None else None
         self._keep(said, learn_sources(task) if fit is None else fit)
         return self
 
-    def _columns(
-        self, said: Answers, schema: Schema, batches: Sequence[Batch], **where: Any
-    ) -> LearnedColumns:
-        """Let the head's learners look at the columns, wherever the rows are."""
-        smoothing = held(resolve(self.smoothing))
-        return LearnedColumns(
-            schema, batches, said.n_rows, said.n_labels,
-            smoothing=smoothing, **where,
-        )  # fmt: skip
+    def _rows(self, X: Any) -> tuple[Schema, list[Batch]]:
+        """Read the rows in memory: a batch of all of them; none where there are no columns."""
+        if X is None:
+            return Schema(()), []
+        X = inputs.checked_table(self, X, reset=True)
+        schema, blocks = read(X, self.families)
+        return schema, list(numbered([Batch(blocks, np.zeros(X.shape[0], np.int32))]))
 
-    def _posed(self, said: Answers, truth: Any, **rows: Any) -> SourcesTask:
-        """Put the question; ``rows`` are the columns, wherever they are."""
-        self.known_ = None
-        if self.knowledge is not None:
-            self.known_ = channel_of(self.knowledge, said.labels.tolist())
+    def _task(
+        self, said: Answers, schema: Schema, batches: Sequence[Batch],
+        truth: NDArray[np.int32] | None, *, passes: Passes = local, weight: Array | None = None,
+    ) -> SourcesTask:  # fmt: skip
+        """Put the question: the head's learners look at the columns, wherever the rows are."""
+        columns, smoothing = None, resolve(self.smoothing)
+        if schema.statistics:
+            columns = LearnedColumns(
+                schema, batches, said.n_rows, said.n_labels, weight, held(smoothing), passes=passes
+            )
         return SourcesTask(
             said,
-            truth=_truth(truth, said),
+            truth=truth,
             shape=self.annotator,
             strength=None if isinstance(self.strength, str) else float(self.strength),
-            smoothing=resolve(self.smoothing),
+            smoothing=smoothing,
             max_iter=self.max_iter,
             tol=self.tol,
-            knowledge=self.known_,
-            **rows,
+            weight=weight,
+            knowledge=None
+            if self.knowledge is None
+            else channel_of(self.knowledge, said.labels.tolist()),
+            columns=columns,
         )
 
-    def _by_default(self, task: SourcesTask, noise_groups: Any) -> bool:
-        """Tell whether groups can be asked about on top of the default model."""
-        if noise_groups is None or task.schema is None or not task.schema.statistics:
-            return False
-        said = self.annotator == "free" and task.strength is None and task.knowledge is None
-        return said and task.answers.n_annotators > 1
+    @property
+    def _is_default(self) -> bool:
+        """Whether nothing is said that the default model does not know: groups learn on top."""
+        return self.annotator == "free" and self.strength == "auto" and self.knowledge is None
 
     def _check(self, said: Answers) -> None:
         if self.annotator not in ("free", "one"):
@@ -233,14 +232,12 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return worth.colluding(self.answers_, self.fit_, level=level)
 
-    def groups_differ(self, *, draws: int = 99) -> group_tests.GroupTest:
+    def groups_differ(self, *, draws: int = 99) -> worth.GroupTest:
         """Test whether the groups (or annotators without overlap) differ in their errors at all."""
         check_is_fitted(self)
         if (self.answers_.asked > 1).any():
             raise ValueError("rows have several answers: compare the annotators in annotators_")
-        return group_tests.groups_differ(
-            self.answers_, self.fit_, draws=draws, seed=self.random_state
-        )
+        return worth.groups_differ(self.answers_, self.fit_, draws=draws, seed=self.random_state)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -291,36 +288,23 @@ def _truth(truth: Any, said: Answers) -> NDArray[np.int32] | None:
 
 
 def fit_crowd(
-    crowd: CrowdNB,
-    answers: Answers,
-    schema: Schema | None,
-    batches: Sequence[Batch],
-    passes: Passes,
-    truth: Any = None,
-) -> CrowdNB:
-    """Learn from answers and from compact rows, wherever those are; the solver is the same.
+    crowd: CrowdNB, answers: Answers, schema: Schema, batches: Sequence[Batch],
+    truth: NDArray[np.int32] | None = None, passes: Passes = local,
+) -> None:  # fmt: skip
+    """Learn from answers and from compact rows, wherever those are.
 
     Parameters
     ----------
     crowd : CrowdNB
-        An unfitted classifier, with its options; it is fitted and returned.
+        An unfitted classifier, with its options.
     answers : Answers
         Who said what.
     schema, batches
-        The columns and the rows, in the order in which the answers number them; a schema of None
-        leaves the columns out.
+        The columns and the rows, in the order in which the answers number them.
+    truth : array (n,) of int, optional
+        The true class of the rows where it is known, -1 elsewhere.
     passes : Passes
         Who goes over the batches.
-    truth : array (n,), optional
-        The true class of the rows where it is known, missing elsewhere.
     """
     crowd._check(answers)
-    columns = None
-    if schema is not None and schema.statistics:
-        columns = crowd._columns(answers, schema, batches, passes=passes)
-        names = [column.name for column in schema.columns]
-        crowd.n_features_in_ = len(names)
-        crowd.feature_names_in_ = np.array(names, dtype=object)
-    task = crowd._posed(answers, truth, schema=schema, columns=columns)
-    crowd._keep(answers, learn_sources(task))
-    return crowd
+    crowd._keep(answers, learn_sources(crowd._task(answers, schema, batches, truth, passes=passes)))

@@ -25,7 +25,9 @@ from misnomer.rows.columns.encode import codes, one_zero
 from misnomer.rows.columns.notation import plain
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.solvers.task import Fit, Task
-from misnomer.table import Batch, Column
+from misnomer.table import Batch, Column, Schema
+
+Array = NDArray[np.float64]
 
 _MOST = 1_000_000  # groups that are remembered
 
@@ -133,23 +135,21 @@ def check_several(groups: int, name: str) -> None:
         raise ValueError(f"{name!r} holds one group only: leave it out, there is none to compare")
 
 
-Array = NDArray[np.float64]
-
-
-def learn_groups(task: SourcesTask) -> SourcesFit | None:
+def learn_groups(task: SourcesTask, schema: Schema, batch: Batch) -> SourcesFit | None:
     """Learn from one label a row, each group with errors of its own; None where nothing can be.
 
     A row of weight zero is judged by what the others have taught.
     """
-    answers = task.answers
-    assert task.schema is not None and task.batch is not None
-    group, given = groups_of(answers), evidence_codes(answers, task.truth)
+    answers, L = task.answers, task.answers.n_labels
+    group, said = answers.by_row(answers.annotator), answers.by_row(answers.label)
+    given = answers.by_row(answers.label, L)
+    if task.truth is not None:
+        given = np.where(task.truth >= 0, L + 1 + task.truth, given).astype(np.int32)
     kept = np.ones(len(group), bool) if task.weight is None else task.weight > 0
     weight = None if task.weight is None else task.weight[kept]
-    rows = replace(task.batch.judged_by(given), group=group, said=labels_of(answers))
-    free = channel.auto(answers.n_labels)
+    rows = replace(batch.judged_by(given), group=group, said=said)
     some = replace(rows.take(np.flatnonzero(kept)), weight=weight)
-    asked = Task(task.schema, [some], fold, free, task.smoothing, seed=task.seed)
+    asked = Task(schema, [some], fold, channel.auto(L), task.smoothing, seed=task.seed)
     found = Head(groups=answers.n_annotators)(asked)
     rates, posterior, prior = (
         found.details.groups, found.details.posterior, found.details.class_shares,
@@ -163,35 +163,6 @@ def learn_groups(task: SourcesTask) -> SourcesFit | None:
     return _fit(found, rates, prior, share, np.flatnonzero(kept), answers)
 
 
-def groups_of(answers: Answers) -> NDArray[np.int32]:
-    """Number the group of each row, (n,); -1 where there is none.
-
-    Examples
-    --------
-    >>> from misnomer.answers import from_groups
-    >>> groups_of(from_groups(["a", None, "b", "a"], ["x", None, "y", "x"])).tolist()
-    [0, -1, 1, 0]
-    """
-    out = np.full(answers.n_rows, -1, np.int32)
-    out[answers.row] = answers.annotator
-    return out
-
-
-def labels_of(answers: Answers) -> NDArray[np.int32]:
-    """Number the label of each row, (n,); -1 where there is none."""
-    out = np.full(answers.n_rows, -1, np.int32)
-    out[answers.row] = answers.label
-    return out
-
-
-def evidence_codes(answers: Answers, truth: NDArray[np.int32] | None) -> NDArray[np.int32]:
-    """Number what is known of each row: its label, L for none, L + 1 + k for a known class k."""
-    L = answers.n_labels
-    given = np.full(answers.n_rows, L, np.int32)
-    given[answers.row] = answers.label
-    return given if truth is None else np.where(truth >= 0, L + 1 + truth, given).astype(np.int32)
-
-
 def _judged(found: Fit, rates: GroupRates, batch: Batch) -> Array:
     """Judge rows that took no part, by their columns and the channel of their group, (n, K)."""
     L = found.model.channel.n_labels
@@ -199,8 +170,8 @@ def _judged(found: Fit, rates: GroupRates, batch: Batch) -> Array:
     label, known = batch.labels(L)
     stratum = rates.strata.of(batch, share)
     seen = np.where((label >= 0)[:, None], rates.strata.channels[stratum, label], 1.0)
-    told = known >= 0
-    seen[told] = np.eye(L)[known[told]]
+    sure = known >= 0
+    seen[sure] = np.eye(L)[known[sure]]
     return judged(share * rates.strata.ratio[stratum], seen)
 
 

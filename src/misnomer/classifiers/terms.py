@@ -1,13 +1,10 @@
-"""Rows that need not fit in memory: what they are to be read as, and the fit of them.
-
-Columns and labels are found in one look at all rows; the model is that of the same table in memory.
-"""
+"""What the rows of a scan are to be read as, found in one look at all, and the model of them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,62 +13,85 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from misnomer import kernels
-from misnomer.classifiers import inputs
-from misnomer.classifiers.annotators import groups
+from misnomer.classifiers import groups, inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.choose import solve, warn_of_search
-from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.engines import local
-from misnomer.engines.stream import Stream
 from misnomer.rows.columns import discover
 from misnomer.rows.columns.encode import codes
 from misnomer.rows.columns.notation import plain
 from misnomer.rows.parts import Part
 from misnomer.rows.read import _kinds, read_like
-from misnomer.rows.scan import Scan, scan
+from misnomer.rows.scan import Scan
 from misnomer.table import Batch, CheckedRows, Column, Fold, Schema, numbered
 
-MEMORY = 1 << 30  # bytes of compact rows that stay in memory, unless told otherwise
+_NO_COLUMN = "no column is left to learn from: the label needs others beside it"
 _YES, _NO = ("true", "yes", "y", "t", "1", "1.0"), ("false", "no", "n", "f", "0", "0.0")
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """What the rows of a scan are to be read as; small, so that it can travel to other machines."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowTerms:
+    """What the columns of a scan are to be read as; small, so that it can travel elsewhere."""
 
     schema: Schema  # the columns to learn from
-    label: str  # the column of the given labels
-    naming: inputs.Naming  # the labels, the classes, and the channel between them
-    trusted: str | None = None  # the column that says whose label is known to be right
+    label: str = "label"  # what the given labels are called
+    id: str | None = None  # the column that names the rows
     skip_bad: bool = False  # whether to leave out what cannot be read
     rows: int = 0  # how many rows there are
     left_out: tuple[str, ...] = ()  # what could not be read
     numbering: tuple[str, ...] = ()  # columns that only number the rows
-    group: str | None = None  # the column of the groups that may err each in their own way
-    groups: tuple[Any, ...] = ()  # their names, sorted
+    groups: tuple[Any, ...] = ()  # the names of the groups that may err in their own way, sorted
     checked: CheckedRows | None = None  # rows that a person was asked about
 
     @property
     def columns(self) -> list[str]:
-        """What must be read: the label first."""
-        wanted = [c.name for c in self.schema.columns if c.kind != "ignored"]
-        beside = [name for name in (self.trusted, self.group) if name]
-        return list(dict.fromkeys([self.label, *beside, *wanted]))
+        """What must be read."""
+        return [column.name for column in self.schema.columns if column.kind != "ignored"]
 
     def batch(self, rows: pa.RecordBatch) -> Batch:
         """Put some rows into compact form."""
+        used = tuple(column for column in self.schema.columns if column.kind != "ignored")
         table = pa.table(rows.columns, names=rows.schema.names)
-        used = [c for c in self.schema.columns if c.kind != "ignored"]
-        blocks = read_like(table, replace(self.schema, columns=tuple(used))) if used else ()
-        given = self._given(table.column(self.label))
+        like = replace(self.schema, columns=used)
+        blocks = read_like(table.select([column.name for column in used]), like) if used else ()
+        return Batch(blocks, np.zeros(rows.num_rows, np.int32))
+
+    def with_checked(self, batch: Batch) -> Batch:
+        """Put what a person has said of its rows into a batch, where labels are learned from."""
+        return batch
+
+    def batches(self, part: Part) -> Iterator[Batch]:
+        """Put the rows of a part into compact form, batch by batch."""
+        for rows in part.batches(self.columns, [] if self.skip_bad else None):
+            if rows.num_rows:
+                yield self.batch(rows)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Terms(RowTerms):
+    """What the rows of a scan are to be read as, one label each."""
+
+    naming: inputs.Naming  # the labels, the classes, and the channel between them
+    trusted: str | None = None  # the column that says whose label is known to be right
+    group: str | None = None  # the column of the groups
+
+    @property
+    def columns(self) -> list[str]:
+        """What must be read: the label first."""
+        beside = [name for name in (self.trusted, self.group) if name]
+        return list(dict.fromkeys([self.label, *beside, *super().columns]))
+
+    def batch(self, rows: pa.RecordBatch) -> Batch:
+        """Put some rows into compact form, their labels and groups beside them."""
+        given = self._given(rows.column(self.label))
         group = None
         if self.group is not None:  # the group of a row without a label says nothing
-            group = groups.codes_of(self.groups, self.group, table.column(self.group))
+            group = groups.codes_of(self.groups, self.group, rows.column(self.group))
             group[given == len(self.naming.labels)] = -1
         if self.trusted is not None:
-            sure = yes_or_no(table.column(self.trusted), self.trusted)
+            sure = yes_or_no(rows.column(self.trusted), self.trusted)
             given = self._sure(given, sure)
-        return Batch(blocks, given, group=group)
+        return replace(super().batch(rows), given=given, group=group)
 
     def with_checked(self, batch: Batch) -> Batch:
         """Put what a person has said of its rows into a batch that knows their numbers."""
@@ -90,15 +110,9 @@ class Terms:
         sure = sure & (given < L) & (place[given] >= 0)
         return np.where(sure, L + 1 + place[given], given).astype(np.int32)
 
-    def batches(self, part: Part) -> Iterator[Batch]:
-        """Put the rows of a part into compact form, batch by batch."""
-        for rows in part.batches(self.columns, [] if self.skip_bad else None):
-            if rows.num_rows:
-                yield self.batch(rows)
 
-
-def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
-    """Read a column of yes and no; empty is no.
+def yes_or_no(values: Any, name: str, *, numbered: bool = False) -> NDArray[np.bool_]:
+    """Read a column of yes and no; empty is no. ``numbered``: these are the rows from the first.
 
     Examples
     --------
@@ -109,10 +123,11 @@ def yes_or_no(values: Any, name: str) -> NDArray[np.bool_]:
     place = pc.index_in(said, value_set=pa.array([*_YES, *_NO]), skip_nulls=True)
     odd = np.asarray(pc.and_(pc.is_null(place), pc.is_valid(said)))
     if odd.any():
-        value = said[int(odd.argmax())].as_py()
+        row = int(odd.argmax())
+        where = f"row {row} holds" if numbered else "holds"
         raise ValueError(
-            f"column {name!r} should say which rows are trusted, but holds {value!r}: write true "
-            "or false"
+            f"column {name!r} should say which rows are trusted, but {where} "
+            f"{values[row].as_py()!r}: write true or false"
         )
     return np.asarray(pc.less(pc.fill_null(place, len(_YES)), len(_YES)))
 
@@ -134,32 +149,54 @@ def understand(
     for name in apart:
         if name not in found.names:
             raise ValueError(f"there is no column {name!r}; there are {_few(found.names)}")
-    names = [name for name in found.names if name not in apart]
-    if not names:
-        raise ValueError("no column is left to learn from: the label needs others beside it")
-    kinds = dict(zip(names, _kinds(classifier.families, names), strict=True))
-    asked = {label: "categorical", **({group: "categorical"} if group else {}), **kinds}
+    if not {*found.names} - {*apart}:
+        raise ValueError(_NO_COLUMN)
+    own = {label: "categorical", **({group: "categorical"} if group else {})}
     count = groups.Counted(label, group) if group else None
-    looked = discover.discover(found.parts, asked, skip_bad=skip_bad, mapped=mapped, beside=count)
+    looked, rows = understand_columns(
+        found, apart, classifier.families, own, skip_bad=skip_bad, numbering=numbering,
+        mapped=mapped, beside=count,
+    )  # fmt: skip
+    if not rows.schema.columns:
+        raise ValueError(_NO_COLUMN)
+    known = {part.name: getattr(rows, part.name) for part in fields(rows)} | {"label": label}
+    naming = _named(looked, label, classifier)
+    known["groups"] = groups.names_of(looked.beside, group) if group else ()
+    return Terms(naming=naming, trusted=trusted, group=group, **known)
+
+
+def understand_columns(
+    found: Scan,
+    apart: Sequence[str],
+    families: Any,
+    own: Mapping[str, str] | None = None,
+    *,
+    skip_bad: bool,
+    numbering: bool = True,
+    mapped: Any = map,
+    beside: Any = None,
+) -> tuple[discover.Discovery, RowTerms]:
+    """Look at all rows once: what the columns are, but for those ``apart``.
+
+    ``own`` are those of them to be looked at all the same; ``beside`` is asked of all rows as well.
+    """
+    names = [name for name in found.names if name not in apart]
+    kinds = dict(zip(names, _kinds(families, names), strict=True))
+    asked = {**(own or {}), **kinds}
+    if not asked:
+        nothing = RowTerms(schema=Schema(()), skip_bad=skip_bad, left_out=found.left_out)
+        return discover.Discovery(0, {}, {}), nothing
+    looked = discover.discover(found.parts, asked, skip_bad=skip_bad, mapped=mapped, beside=beside)
     if not looked.rows:
         raise ValueError("the table has no rows")
     numbers = [name for name in names if numbering and looked.numbering(name)]
     kept = [name for name in names if name not in numbers]
-    if not kept:
-        raise ValueError("no column is left to learn from: the label needs others beside it")
     schema = Schema(tuple(discover.column(looked, name, kinds[name]) for name in kept))
-    return Terms(
-        schema,
-        label,
-        _named(looked, label, classifier),
-        trusted,
-        skip_bad,
-        looked.rows,
-        (*found.left_out, *looked.left_out),
-        tuple(numbers),
-        group,
-        groups.names_of(looked.beside, group) if group else (),
-    )
+    left_out = (*found.left_out, *looked.left_out)
+    return looked, RowTerms(
+        schema=schema, skip_bad=skip_bad, rows=looked.rows, left_out=left_out,
+        numbering=tuple(numbers),
+    )  # fmt: skip
 
 
 def _named(
@@ -206,53 +243,7 @@ def fit_rows(
     return classifier
 
 
-def fit_stream(
-    source: Any,
-    label: str,
-    *,
-    classifier: NoisyLabelEstimator | None = None,
-    ignore: Sequence[str] = (),
-    trusted: str | None = None,
-    memory: int = MEMORY,
-    skip_bad: bool = False,
-    wrap: Callable[[Fold[Any]], Fold[Any]] | None = None,
-) -> NoisyLabelEstimator:
-    """Fit a classifier to a file of any size.
-
-    Parameters
-    ----------
-    source : path, address or Scan
-        CSV, TSV, JSON lines (also gzipped), Parquet, Arrow or Feather: a file, a folder with or
-        without hive partitions, a pattern.
-    label : str
-        The column of the given labels; an empty cell is no label.
-    classifier : NoisyLabelEstimator, optional
-        An unfitted classifier, with its options; it is fitted and returned.
-    ignore : sequence of str
-        Columns that must not be learned from.
-    trusted : str, optional
-        A column of yes and no: rows whose label is known to be right.
-    memory : int
-        Bytes of compact rows that may stay in memory; the rest goes to a temporary file.
-    skip_bad : bool
-        Leave out what cannot be read, instead of raising.
-    wrap : callable, optional
-        Changes who adds over the batches, as a checkpoint does.
-
-    Returns
-    -------
-    NoisyLabelEstimator
-        The model that ``fit`` on the whole table gives, to the last digits.
-    """
-    found = source if isinstance(source, Scan) else scan(source, skip_bad=skip_bad)
-    classifier = NoisyLabelClassifier() if classifier is None else classifier
-    terms = understand(found, label, classifier, ignore=ignore, trusted=trusted, skip_bad=skip_bad)
-    rows = Stream(compact(found, terms), memory=memory)
-    fold: Fold[Any] = local.fold if wrap is None else wrap(local.fold)
-    return fit_rows(classifier, terms, rows, fold)
-
-
-def compact(found: Scan, terms: Terms) -> Iterator[Batch]:
+def compact(found: Scan, terms: RowTerms) -> Iterator[Batch]:
     """Put all rows into compact form, while the next ones are read."""
     read = found.batches(terms.columns, [] if terms.skip_bad else None)
     for batch in numbered(map(terms.batch, read)):

@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from misnomer.rows.files.cells import typed
-from misnomer.rows.files.tables import read_table
-from misnomer.rows.scan import scan
+from misnomer.rows.scan import read_table, scan
 
 TABLE = pa.table({"age": [31, None, 45], "word": ["a", "b", None], "x": [0.5, 1.5, -2.0]})
 CSV = b"age,word,x\n31,a,0.5\n,b,1.5\n45,,-2.0\n"

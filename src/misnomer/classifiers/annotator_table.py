@@ -1,7 +1,8 @@
-"""The annotators side by side: what each is worth, and what limits the answer."""
+"""Annotators, or groups, side by side: what each is worth, and what limits the answer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from misnomer.answers import Answers
 from misnomer.solvers.annotators.fit import SourcesFit
 from misnomer.solvers.annotators.worth import (
+    GroupTest,
     accuracies,
     accuracy_intervals,
     bits,
@@ -33,7 +35,31 @@ BEYOND = (
 
 
 @dataclass(frozen=True, eq=False)
-class AnnotatorTable:
+class RankedTable:
+    """One entry for each of those who gave labels, in the order of their rank."""
+
+    name: NDArray[Any]  # (A,): who
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: what any frame can be made of."""
+        every = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {name: values for name, values in every.items() if isinstance(values, np.ndarray)}
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame."""
+        return pa.table(self.columns()).to_pandas()
+
+    def _shown(self, head: str, line: Callable[[int], str]) -> list[str]:
+        """Write the first ten, and the number of the others."""
+        lines = [head, *(line(j) for j in range(min(len(self), 10)))]
+        return [*lines, f"... and {len(self) - 10} more"] if len(self) > 10 else lines
+
+
+@dataclass(frozen=True, eq=False)
+class AnnotatorTable(RankedTable):
     """One entry per annotator, the most informative first.
 
     Attributes
@@ -50,7 +76,6 @@ class AnnotatorTable:
         The most frequent error, in words.
     """
 
-    name: NDArray[Any]
     answers: NDArray[np.int64]
     accuracy: Array
     low: Array
@@ -58,36 +83,68 @@ class AnnotatorTable:
     bits: Array
     confusion: NDArray[Any]
 
-    def __len__(self) -> int:
-        return len(self.name)
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns by name: what any frame can be made of."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    def to_pandas(self) -> Any:
-        """Return a pandas frame."""
-        return pa.table(self.columns()).to_pandas()
-
     def __str__(self) -> str:
         """Show the ten best and the number of the others."""
-        lines = [f"{'name':>12} {'answers':>7} {'accuracy':>21} {'bits':>5}  typical confusion"]
-        for j in range(min(len(self), 10)):
+
+        def line(j: int) -> str:
             interval = f"{self.accuracy[j]:.3f} ({self.low[j]:.3f}-{self.high[j]:.3f})"
-            name = str(self.name[j])[:12]
-            lines.append(
-                f"{name:>12} {self.answers[j]:>7} {interval:>21} {self.bits[j]:>5.2f}  "
-                f"{self.confusion[j]}"
+            return (
+                f"{str(self.name[j])[:12]:>12} {self.answers[j]:>7} {interval:>21} "
+                f"{self.bits[j]:>5.2f}  {self.confusion[j]}"
             )
-        if len(self) > 10:
-            lines.append(f"... and {len(self) - 10} more")
-        return "\n".join(lines)
+
+        head = f"{'name':>12} {'answers':>7} {'accuracy':>21} {'bits':>5}  typical confusion"
+        return "\n".join(self._shown(head, line))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable(RankedTable):
+    """One entry per group of rows, the one with the highest error rate first.
+
+    The groups' ``rows * error_rate`` add up to the audit's error count.
+
+    Attributes
+    ----------
+    name : (G,) array
+        Which group.
+    rows : (G,) array of int
+        Its labeled rows.
+    error_rate, low, high : (G,) arrays
+        The share of wrong labels among them, with its interval (90 %).
+    test : GroupTest
+        Whether the groups differ at all in how their labels go wrong.
+    """
+
+    rows: NDArray[np.int64]
+    error_rate: Array
+    low: Array
+    high: Array
+    test: GroupTest
+
+    def __str__(self) -> str:
+        """Show the ten worst, the number of the others, and the test."""
+
+        def line(j: int) -> str:
+            interval = f"{self.error_rate[j]:.3f} ({self.low[j]:.3f}-{self.high[j]:.3f})"
+            return f"{str(self.name[j])[:12]:>12} {self.rows[j]:>7} {interval:>21}"
+
+        head = f"{'name':>12} {'rows':>7} {'error rate':>21}"
+        return "\n".join([*self._shown(head, line), str(self.test)])
+
+
+def ranked_groups(
+    names: NDArray[Any], rows: NDArray[np.int64], rate: Array, low: Array, high: Array,
+    test: GroupTest,
+) -> GroupTable:  # fmt: skip
+    """Rank groups by the share of wrong labels among their rows."""
+    order = np.argsort(-rate, kind="stable")
+    return GroupTable(names[order], rows[order], rate[order], low[order], high[order], test)
 
 
 def table_of(answers: Answers, fit: SourcesFit, confidence: float = 0.9) -> AnnotatorTable:
     """Rank the annotators by what one answer of theirs tells."""
     low, high = accuracy_intervals(answers, fit, confidence)
-    told = bits(fit.prior, fit.channels)
+    information = bits(fit.prior, fit.channels)
     pair, how_often = typical_confusions(fit.prior, fit.channels)
     names = answers.labels
     confusion = np.array(
@@ -97,10 +154,10 @@ def table_of(answers: Answers, fit: SourcesFit, confidence: float = 0.9) -> Anno
         ],
         dtype=object,
     )
-    order = np.lexsort((-answers.given, -told))
+    order = np.lexsort((-answers.given, -information))
     columns = (
-        answers.annotators, answers.given, accuracies(fit.prior, fit.channels), low, high, told,
-        confusion,
+        answers.annotators, answers.given, accuracies(fit.prior, fit.channels), low, high,
+        information,        confusion,
     )  # fmt: skip
     return AnnotatorTable(*(np.asarray(column)[order] for column in columns))
 

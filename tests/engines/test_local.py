@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from misnomer.channel import free
-from misnomer.engines.local import fold
-from misnomer.engines.stream import Stream, size
+from misnomer.engines.local import Stream, fold, size
 from misnomer.smoothing import additive
 from misnomer.solvers.em import em
 from misnomer.solvers.task import Task

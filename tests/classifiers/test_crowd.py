@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from misnomer.answers import from_long, from_table
-from misnomer.classifiers.annotators.crowd import CrowdNB
+from misnomer.classifiers.crowd import CrowdNB
 
 
 @pytest.fixture(scope="module")

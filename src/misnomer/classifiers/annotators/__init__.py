@@ -1,1 +1,0 @@
-"""Classifiers of rows that several people have labeled."""
