@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from misnomer.cli import app
 
@@ -94,3 +96,17 @@ def test_links_have_words(page: Path) -> None:
 def test_the_pictures_are_there() -> None:
     for name in ("report", "review", "bulk"):
         assert (DOCS / "pictures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_front_page_shows_what_the_terminal_says(monkeypatch, tmp_path) -> None:
+    """Word by word, but for where lines end."""
+    pytest.importorskip("openpyxl")
+    ((_, shown),) = fences(DOCS / "index.md", "console")
+    words = " ".join(shown.split("misnomer audit", 1)[1].splitlines()[1:]).split("...")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(DOCS / "hour" / "visits.xlsx", tmp_path)
+    asked = shown.split("$ misnomer ", 1)[1].splitlines()[0].split()
+    done = CliRunner().invoke(app, asked)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 0
+    assert [part for part in words if " ".join(part.split()) not in said] == []

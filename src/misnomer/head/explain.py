@@ -35,7 +35,7 @@ from misnomer.head.objective import (
 from misnomer.head.rates import choose_strata, labeled_rows
 from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
-from misnomer.learners.learner import LEAST_CHANCE, Learner, Scored, View
+from misnomer.learners.learner import CLEAR_ERRORS, LEAST_CHANCE, Learner, Scored, View
 from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
 from misnomer.learners.rows import Rows
 from misnomer.learners.trees import Forest
@@ -49,7 +49,6 @@ CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
 LEAST_SHARE = 0.01  # of a learner in the mixture
-CLEAR_ERRORS = 2.0  # standard errors of gain by which trees must beat channels of strata
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from scipy.special import expit
 from misnomer.channel import positive_unlabeled
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.model import HeadModel
+from misnomer.head.profile import CONFIDENCE
 from misnomer.head.solve import held
 from misnomer.learners.trees import Forest
 from misnomer.model import Model
@@ -31,10 +32,7 @@ from misnomer.solvers.task import Details, Fit, Task
 
 Array = NDArray[np.float64]
 
-CONFIDENCE = 0.9  # of the bound by which a threshold is chosen
-OUTSIDE = (
-    1e-12  # share of positives that a sample of the population labels, beside one of positives
-)
+OUTSIDE = 1e-12  # share of the population's positives that a sample of its own has labeled
 LEAST_SHARE, FARTHEST_SHIFT = 1e-6, 50.0
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from misnomer.estimate import Estimate
 from misnomer.families import Gaussian
 from misnomer.head.answer import Answer, Totals
-from misnomer.head.profile import Scan
+from misnomer.head.profile import PLAUSIBLE, Scan
 from misnomer.head.rates import Strata, error_rates
 from misnomer.kernels import softmax
 from misnomer.learners.brought import BroughtScorer
@@ -24,7 +24,6 @@ Array = NDArray[np.float64]
 LEAST_EXPLAINED = 3.0  # log-likelihood that the columns must add
 WIDE_INTERVAL, LOST_INTERVAL = 0.10, 0.30
 TELLING_ERRORS = 3.0  # standard errors by which a column must beat chance
-PLAUSIBLE = 0.05  # of the best rate's weight
 MOST_ASKED, LEAST_TOLD = 12, 1e-6  # rows, and what each must tell about the explanations
 
 

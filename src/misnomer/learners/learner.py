@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 PIECE_ROWS = 1 << 14  # rows whose numbers stay in the cache
 LEAST_CHANCE = 1e-6  # of a label or class that somebody calls impossible: one row cannot decide
 CALIBRATION_RIDGE = 0.01  # per squared parameter
-CLEAR_ERRORS = 2.0  # standard errors of gain or loss on the first fold
+CLEAR_ERRORS = 2.0  # standard errors of gain or loss that decide about a learner
 FARTHEST_MARGINS = 1e3  # median margins: classes behind that are all equally impossible
 
 
