@@ -37,6 +37,7 @@ from misnomer.review.refit.fit import (
 from misnomer.review.rows import index
 from misnomer.review.rows.source import Part, Refit, Rows, fingerprint
 from misnomer.rows import read_like
+from misnomer.solvers.sparse.model import SparseModel
 from misnomer.solvers.task import Details, Fit
 from misnomer.table import Batch
 
@@ -236,6 +237,8 @@ class LargeRows(Rows):
 class LargeRefit:
     """Fits the sample with and without the decisions, and moves the model by the difference.
 
+    The model of many labels is sums of rows: to those the decided rows are added.
+
     Parameters
     ----------
     rows : LargeRows
@@ -251,15 +254,23 @@ class LargeRefit:
 
     def __call__(self, decided: Mapping[int, int], version: int) -> tuple[LargeRows, Ranking]:
         """Fit with what was decided, and rank the worst rows anew."""
-        sample, solver = self.rows.sample, solver_of(self.rows.sample)
+        classifier = self._moved(self._trusted(decided))
+        ranking = self._ranked(classifier.model_, version)
+        return self.rows.judged_by(classifier, ranking), ranking
+
+    def _moved(self, trusted: Batch) -> Any:
+        """Move the model of all rows by what rows of a known class change."""
+        classifier, sample = self.rows.classifier, self.rows.sample
+        model: Any = classifier.model_
+        if isinstance(model, SparseModel):  # it is sums: no fit can tell more of them
+            added: Any = model.with_rows(trusted)
+            return kept(classifier, replace(classifier.fit_, model=added))
+        solver = solver_of(sample)
         if self._before is None:
             self._before = solved(solver, task_of(sample, sample.batch))
-        batch = joined([sample.batch, self._trusted(decided)])
-        after = solved(solver, task_of(sample, batch))
-        model = self.rows.classifier.model_.shifted(self._before.model, after.model)
-        classifier = kept(self.rows.classifier, replace(after, model=model, details=Details()))
-        ranking = self._ranked(model, version)
-        return self.rows.judged_by(classifier, ranking), ranking
+        after = solved(solver, task_of(sample, joined([sample.batch, trusted])))
+        moved = model.shifted(self._before.model, after.model)
+        return kept(classifier, replace(after, model=moved, details=Details()))
 
     def _trusted(self, decided: Mapping[int, int]) -> Batch:
         """Read the decided rows, as trusted copies that weigh as much as they are believed.

@@ -32,6 +32,7 @@ from misnomer.solvers.sparse.rows import (
     cuts_of,
     evidence,
     occurring,
+    sums_by_class,
     tokens,
     weights_of,
 )
@@ -170,18 +171,15 @@ class SparseModel:
             names, values = names + some[0], values + some[1]
         return tuple(names), tuple(values)
 
-    def shifted(self, before: SparseModel, after: SparseModel) -> SparseModel:
-        """Add what changed between two fits to the same rows: sums add."""
-        counts = (self.sums.counts + after.sums.counts - before.sums.counts).tocsr()
-        counts.data = np.maximum(counts.data, 0.0)
-        counts.eliminate_zeros()
+    def with_rows(self, batch: Batch) -> SparseModel:
+        """Add rows whose class is known, each by its weight: sums add."""
+        K, rows = len(self.prior), tokens(batch.blocks, self.cuts)
+        weight = np.ones(len(batch)) if batch.weight is None else batch.weight
+        more = sums_by_class(rows, batch.labels(K)[1], weight, K)
+        counts = (self.sums.counts + more.counts).tocsr()
         counts.sort_indices()
-        parts = [
-            np.maximum(getattr(self.sums, name) + getattr(after.sums, name)
-                       - getattr(before.sums, name), 0.0)
-            for name in ("observed", "rows")
-        ]  # fmt: skip
-        return replace(self, sums=Sums(counts, *parts))
+        observed, mass = self.sums.observed + more.observed, self.sums.rows + more.rows
+        return replace(self, sums=Sums(counts, observed, mass))
 
 
 def solve(task: Task) -> Fit:
