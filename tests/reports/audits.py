@@ -11,7 +11,7 @@ from misnomer.audit.frames import Shape
 from misnomer.audit.numbers import Fitted
 from misnomer.audit.result import Audit
 from misnomer.channel import free
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Codes
 from misnomer.model import Model

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.channel import Channel
-from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import Naming
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.model import Model
 from misnomer.solvers.conditional.network import Network

@@ -26,9 +26,10 @@ from misnomer.classifiers.annotator_table import (
     ranked_groups,
     share_of_wrong_answers,
 )
-from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.inputs import Naming
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
