@@ -51,7 +51,7 @@ def filled(path, true, answered=10**6):
     for at, line in enumerate(lines):
         if at < answered:
             line["true_label"] = true[int(line["row"])]
-    with path.open("w", encoding="utf-8", newline="") as stream:
+    with path.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.DictWriter(stream, list(lines[0]))
         writer.writeheader()
         writer.writerows(lines)

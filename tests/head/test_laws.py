@@ -101,11 +101,16 @@ def test_weight_two_is_a_row_twice_and_zero_is_absent():
 def test_seeds_and_threads():
     frame, given, _ = planted(120)
 
-    def posterior(**options):
-        clf = NoisyLabelClassifier([], **options).fit(frame, given)
+    def posterior(learners=(), **options):
+        clf = NoisyLabelClassifier(learners, **options).fit(frame, given)
         return clf.fit_.details.posterior
 
+    def matrix_low(**options):
+        clf = NoisyLabelClassifier(random_state=0, **options).fit(frame, given)
+        return clf.fit_.details.intervals["noise_matrix"][0]
+
     one = posterior(random_state=0)
+    np.testing.assert_array_equal(matrix_low(n_jobs=2), matrix_low())
     np.testing.assert_array_equal(posterior(random_state=0), one)
     np.testing.assert_array_equal(posterior(random_state=0, n_jobs=2), one)
     assert (posterior(random_state=1) != one).any()

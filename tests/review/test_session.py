@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -46,7 +47,9 @@ def test_suspects_come_in_the_order_of_the_report_where_all_are_sure():
     rng = np.random.default_rng(0)
     true = rng.integers(0, 2, 400)
     label = np.where(rng.random(400) < 0.1, 1 - true, true)
-    found = audit(rng.normal(size=(400, 3)) + 12 * true[:, None], label)
+    X = rng.normal(size=(400, 3)) + 12 * true[:, None]
+    wrong = np.flatnonzero(label != true)[::2]
+    found = audit(X, label, checked=pd.DataFrame({"row": wrong, "true_label": true[wrong]}))
     many = found.ranking[: (found.error_probability == 1.0).sum()]
     assert len(many) > 5  # doubts that are 1 to the last digit
     assert rank_rows(found).orders["probability"][: len(many)].tolist() == many.tolist()

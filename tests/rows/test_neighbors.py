@@ -98,7 +98,7 @@ def test_the_report_has_a_section_of_each(labeled: pd.DataFrame, tmp_path: objec
     page = found.to_html()
     assert "2 rows nearly equal another one" in page
     one, two = labeled.loc[3, "label"], labeled.loc[7, "label"]
-    assert f"1 pair is labeled apart: 3 ({one}) and 7 ({two})." in page
+    assert f"1 pair is labeled apart: row 3 ({one}) and row 7 ({two})." in page
     assert "1 row is much farther from its neighbors" in page
     found.save(f"{tmp_path}/audit")
     again = load_audit(f"{tmp_path}/audit")

@@ -8,6 +8,7 @@ is seen, and widens the answer instead of being lost.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from misnomer.estimate import Estimate
 from misnomer.head.answer import Answer, Totals
 from misnomer.head.explain import Explanation
 from misnomer.head.objective import Beliefs, Typical, belief_cost
+from misnomer.kernels.threads import each
 
 Array = NDArray[np.float64]
 
@@ -64,7 +66,7 @@ def scan(answer: Answer, beliefs: Beliefs) -> Scan:
     for weight, one in zip(answer.weights, answer.explanations, strict=True):
         # with checked rows: those by the labels, for only these say what labels say
         if weight >= LEAST_WEIGHT if one.surprise is None else one.problem.label_worth == 1.0:
-            stops += [_stop(one, rate, beliefs) for rate in SCANNED_RATES]
+            stops += each(partial(_stop, one, beliefs), SCANNED_RATES)
             stops.append((one.cost, _totals(one)))
     cost = np.array([value for value, _ in stops])
     weights = np.exp(-(cost - cost.min()) / DISPERSION)
@@ -77,7 +79,7 @@ def scan(answer: Answer, beliefs: Beliefs) -> Scan:
     )
 
 
-def _stop(one: Explanation, rate: float, beliefs: Beliefs) -> tuple[float, Totals]:
+def _stop(one: Explanation, beliefs: Beliefs, rate: float) -> tuple[float, Totals]:
     problem, typical = one.problem, Typical(rate, SCANNED_ROWS)
     K = problem.size[1]
     held = 0.5 * one.point.channel + 0.5 * typical.counts(K, K) / SCANNED_ROWS

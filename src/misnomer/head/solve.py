@@ -21,6 +21,7 @@ from misnomer.head.profile import Scan, intervals, scan
 from misnomer.head.rates import Labeled, Strata, choose_strata, labeled_rows, strata_of_groups
 from misnomer.head.words import notes, verdict
 from misnomer.kernels import softmax
+from misnomer.kernels.threads import threads, using
 from misnomer.learners.brought import Brought
 from misnomer.learners.learner import Learner, Linear
 from misnomer.learners.naive_bayes import USUAL
@@ -182,6 +183,7 @@ class Asked:
         self, answer: Answer, found: Totals, strata: Strata | None, beliefs: Beliefs
     ) -> None:
         self.answer, self.found, self.strata, self.beliefs = answer, found, strata, beliefs
+        self.threads = threads()  # of the fit: who asks later knows of none
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Given, (self.intervals, self.verdict)
@@ -204,7 +206,7 @@ class Asked:
     @cached_property
     def scan(self) -> Scan:
         """What every error rate has going for it."""
-        with threadpool_limits(1, user_api="blas"):
+        with threadpool_limits(1, user_api="blas"), using(threads=self.threads):
             return scan(self.answer, self.beliefs)
 
     @cached_property
