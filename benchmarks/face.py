@@ -135,13 +135,13 @@ def imports(repeats: int) -> Iterator[str]:
     yield f"import sklearn.naive_bayes: {theirs:.0f} ms"
     for what, module in (
         ("misnomer", "misnomer"),
-        ("NoisyLabelNB", "misnomer.classifiers.base"),
+        ("NoisyLabelNB", "misnomer.classifiers.naive_bayes"),
     ):
         ours = cost(module, repeats)
         ratio = ours / theirs
         yield f"import {what}: {ours:.0f} ms, {ratio:.2f}x (bar 1.3x) {verdict(ratio <= 1.3)}"
     bare = imported("misnomer")
-    more = imported("misnomer.classifiers.base") - imported("sklearn.naive_bayes")
+    more = imported("misnomer.classifiers.naive_bayes") - imported("sklearn.naive_bayes")
     yield (
         f"of {', '.join(HEAVY)}, misnomer imports {', '.join(bare) or 'none'}, "
         f"NoisyLabelNB {', '.join(more) or 'none'} that scikit-learn does not "

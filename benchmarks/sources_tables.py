@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score
 
 from benchmarks.trust_tasks import DATA, TASKS, features, nearest
 from misnomer import NoisyLabelClassifier, audit
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 
 NAMES = ("votes", "wisconsin", "tic-tac-toe", "letters E F")
 COLUMN_TABLES = (*NAMES, "wdbc", "balance")

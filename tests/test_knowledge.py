@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.knowledge import Knowledge, channel_of, rows_needed
 
 LABELS = ["a", "b", "c"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +18,7 @@ from misnomer.plots import (
     ReliabilityDisplay,
     to_svg,
 )
+from misnomer.posterior import NoiseMatrix
 from tests.reports.audits import hostile_audit, large_audit, small_audit
 
 mpl.use("agg")
@@ -102,8 +104,8 @@ def test_known_truth_is_what_the_probabilities_are_held_to():
 
 
 def test_without_truth_a_channel_with_zeros_has_nothing_to_check():
-    audit = small_audit()
-    audit.matrix[:] = np.eye(2)
+    eye = np.eye(2)
+    audit = replace(small_audit(), noise=NoiseMatrix.of(eye, eye, eye))
     with pytest.raises(ValueError, match="give the true labels"):
         ReliabilityDisplay.from_audit(audit)
 

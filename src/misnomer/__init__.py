@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from misnomer.answers import Answers, from_long
     from misnomer.audit import Audit, load_audit
     from misnomer.channel import Channel
-    from misnomer.classifiers.base import NoisyLabelNB
     from misnomer.classifiers.crowd import CrowdNB
+    from misnomer.classifiers.naive_bayes import NoisyLabelNB
     from misnomer.classifiers.noisy import NoisyLabelClassifier
     from misnomer.classifiers.positive_unlabeled import PUClassifier
     from misnomer.estimate import Estimate
@@ -49,7 +49,7 @@ _HOMES = {
     "Learner": "learners.learner",
     "Logistic": "learners.logistic",
     "NoisyLabelClassifier": "classifiers.noisy",
-    "NoisyLabelNB": "classifiers.base",
+    "NoisyLabelNB": "classifiers.naive_bayes",
     "PUClassifier": "classifiers.positive_unlabeled",
     "Smoothing": "smoothing",
     "Trees": "learners.trees",

@@ -177,6 +177,15 @@ def auto(n_classes: int) -> Channel:
     return free(n_classes, counts=0.9 * np.eye(n_classes) + 0.1)
 
 
+def blank(n_classes: int) -> Channel:
+    """Any K x K matrix, of which nothing is known; it takes no room, however many classes."""
+    shape = (n_classes, n_classes)
+    matrix, free, counts = (
+        np.broadcast_to(np.array(one), shape) for one in (1.0 / n_classes, True, 0.0)
+    )
+    return Channel(matrix, free, counts)
+
+
 def fixed(matrix: ArrayLike) -> Channel:
     """Take a known matrix as it is."""
     return _channel(checked_matrix(matrix), False, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,6 +44,11 @@ class Evidence:
         total: Array = self.prior + self.terms.sum(axis=0) + self.label
         return total
 
+    def of(self, classes: NDArray[Any]) -> Evidence:
+        """Keep what is said of some classes."""
+        prior, label = self.prior[classes], self.label[classes]
+        return replace(self, terms=self.terms[:, classes], prior=prior, label=label)
+
     def odds(self, this: int, against: int) -> Array:
         """Weights of evidence of the columns for one class against another, (J,)."""
         difference: Array = self.terms[:, this] - self.terms[:, against]
@@ -79,16 +85,23 @@ def _terms(
     terms = np.zeros((len(which), len(weights)))
     np.add.at(terms, place, (row[used] * weights[:, used]).T)
     columns = [schema.columns[i] for i in group.members]
+    return *cells_of(block, columns, which, row[which]), terms
+
+
+def cells_of(
+    block: Block, columns: Sequence[Column], which: NDArray[Any], times: Array
+) -> tuple[list[str], list[Any]]:
+    """Name the cells (or words) that a row of one block holds, and read them back.
+
+    Words come with how many ``times`` they occur.
+    """
     if isinstance(block, Words):
         edges = np.cumsum([0] + [column.width for column in columns])
         at = np.searchsorted(edges, which, side="right") - 1
         names = [columns[c].label(int(v - edges[c])) for c, v in zip(at, which, strict=True)]
-        return names, row[which].tolist(), terms
-    return (
-        [columns[j].name for j in which],
-        [_value(block, columns[j], int(j)) for j in which],
-        terms,
-    )
+        return names, times.tolist()
+    cells = [_value(block, columns[j], int(j)) for j in which]
+    return [columns[j].name for j in which], cells
 
 
 def _value(block: Block, column: Column, j: int) -> Any:
@@ -237,14 +250,3 @@ def without_itself(evidence: Evidence, posterior: Array, absent: str = "") -> Ev
         values=(*evidence.values, None),
         terms=np.concatenate([evidence.terms, gap[None, :]]),
     )
-
-
-def chance_of_right(share: Array, home: NDArray[Any]) -> Array:
-    """Return P(the given label is right): near zero it tells apart what near one rounds to 1.
-
-    Examples
-    --------
-    >>> chance_of_right(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([0, -1])).tolist()
-    [0.25, 0.0]
-    """
-    return np.where(home >= 0, share[np.arange(len(home)), home], 0.0)

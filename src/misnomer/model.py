@@ -11,6 +11,7 @@ model. Every method of this package is one of these models, reached by some solv
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,7 @@ class Model:
     weights: Array
     schema: Schema
     bias: Array | None = None
+    learns_checked: ClassVar[bool] = True  # whether rows that a person has checked change it
 
     @property
     def intercept(self) -> Array:
@@ -129,6 +131,31 @@ class Model:
         prior = log(self.prior)
         pairs = zip(terms, batch.empty, strict=True)
         return [replace(one, prior=prior) if empty else one for one, empty in pairs]
+
+    def shifted(self, before: Model, after: Model) -> Model:
+        """Add what changed between two other fits: ``self + (after - before)``, in logs.
+
+        The difference of two fits to the same rows is due to what one of them was told; that the
+        rows are only a sample cancels.
+
+        Examples
+        --------
+        >>> from misnomer.channel import fixed
+        >>> make = lambda p: Model(
+        ...     np.array([p, 1 - p]), fixed(np.eye(2)), np.zeros((2, 0)), Schema(())
+        ... )
+        >>> make(0.5).shifted(make(0.2), make(0.2)).prior.round(3).tolist()
+        [0.5, 0.5]
+        >>> make(0.5).shifted(make(0.2), make(0.8)).prior.round(3).tolist()
+        [0.941, 0.059]
+        """
+        logs = self.intercept + after.intercept - before.intercept
+        prior = kernels.softmax(logs[None, :])[0][0]
+        cells = log(self.channel.matrix) + log(after.channel.matrix) - log(before.channel.matrix)
+        matrix = np.where(self.channel.matrix > 0, kernels.softmax(cells.T.copy())[0].T, 0.0)
+        channel = replace(self.channel, matrix=matrix / matrix.sum(axis=0))
+        weights = self.weights + after.weights - before.weights
+        return Model(prior, channel, weights, self.schema)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Batch, NDArray[np.intp]]:
         """Draw rows with their given labels, and their true classes."""

@@ -12,7 +12,7 @@ import pytest
 from misnomer.audit import Audit, audit
 from misnomer.audit.inputs import gather
 from misnomer.audit.learn import _audit, _rows
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.estimate import Estimate
 from misnomer.head.solve import Given
 from misnomer.solvers.task import Details

@@ -20,7 +20,7 @@ from tests.golden import AUDITS, FILE, answer, audited, differences
 GOLDEN = json.loads(FILE.read_text())
 SOURCES = (
     "frame", "array", "texts", "pred_probs", "csv", "batches", "dask", "groups", "group batches",
-    "annotators", "annotator batches", "lines", "line batches", "annotators dask",
+    "annotators", "annotator batches", "lines", "line batches", "annotators dask", "many labels",
 )  # fmt: skip
 
 

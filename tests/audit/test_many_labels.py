@@ -12,20 +12,25 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
-from misnomer.audit import audit, many_labels
-from misnomer.audit.wide import WideAudit
+from misnomer.audit import audit, load_audit
+from misnomer.audit.batches import collector
+from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
-from misnomer.cli import app
+from misnomer.cli import app, predict
+from misnomer.review.rows.large import LargeRows
+from misnomer.review.rows.origin import load_for_review
 from misnomer.rows.scan import read_table
-from misnomer.store.models import load_predictor, wide_bytes, wide_from
-from tests.audit.batches.rows import audit_stream
+from misnomer.solvers.sparse import model as sparse_model
+from misnomer.solvers.sparse.model import SparseModel
+from misnomer.store.models import load_model, model_bytes, model_from
+from tests.audit.batches.rows import audit_stream, save_stream
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Take everything for wide."""
-    monkeypatch.setattr(many_labels, "_MANY", 2)
-    monkeypatch.setattr(many_labels, "_CELLS", 0)
+    monkeypatch.setattr(sparse_model, "_MANY", 2)
+    monkeypatch.setattr(sparse_model, "_CELLS", 0)
 
 
 def rows(n=400, K=8, seed=0):
@@ -35,6 +40,11 @@ def rows(n=400, K=8, seed=0):
     words = topic[z[:, None], rng.integers(0, 12, (n, 10))]
     y = np.where(rng.random(n) < 0.1, (z + 1) % K, z)
     return words, np.array([f"label {k}" for k in y], object), np.array([f"label {k}" for k in z])
+
+
+def is_sparse(found):
+    """Any audit is an Audit; of many labels its model keeps what occurs."""
+    return type(found) is Audit and isinstance(found.classifier.model_, SparseModel)
 
 
 def counted(words):
@@ -47,7 +57,7 @@ def test_a_sparse_matrix(always):
     words, y, z = rows()
     y[5] = None
     found = audit(counted(words), y)
-    assert isinstance(found, WideAudit)
+    assert is_sparse(found)
     wrong = np.array([a is not None and a != b for a, b in zip(y, z, strict=True)])
     flagged = found.is_label_issue
     assert (flagged & wrong).sum() > 0.9 * wrong.sum()
@@ -60,16 +70,16 @@ def test_a_sparse_matrix(always):
     top = found.noise_pairs.iloc[0]
     assert int(top["given"][-1]) == (int(top["true"][-1]) + 1) % 8
     assert found.class_prior["true_share"].sum() == pytest.approx(1.0)
-    assert "WideAudit(399 labels" in repr(found)
+    assert "Audit(399 labels" in repr(found)
 
 
 def test_small_tables_and_chosen_solvers_stay_as_they_were(monkeypatch):
     words, y, _ = rows()
-    assert not isinstance(audit(counted(words), y), WideAudit)
-    monkeypatch.setattr(many_labels, "_MANY", 2)
-    monkeypatch.setattr(many_labels, "_CELLS", 0)
+    assert not is_sparse(audit(counted(words), y))
+    monkeypatch.setattr(sparse_model, "_MANY", 2)
+    monkeypatch.setattr(sparse_model, "_CELLS", 0)
     chosen = audit(counted(words), y, classifier=NoisyLabelNB(solver="counts", channel="identity"))
-    assert not isinstance(chosen, WideAudit)
+    assert not is_sparse(chosen)
 
 
 def test_a_text_column_in_memory_by_batches_and_on_the_command_line(always, tmp_path):
@@ -80,8 +90,8 @@ def test_a_text_column_in_memory_by_batches_and_on_the_command_line(always, tmp_
     pq.write_table(table, path)
     whole = audit(path, "label")
     parts = audit_stream(path, "label", memory="1GB")
-    assert isinstance(whole, WideAudit)
-    assert isinstance(parts, WideAudit)
+    assert is_sparse(whole)
+    assert is_sparse(parts)
     np.testing.assert_allclose(parts.error_probability, whole.error_probability, atol=1e-12)
     for more in ([], ["--memory", "1GB"]):
         out = tmp_path / f"out{len(more)}"
@@ -98,7 +108,7 @@ def test_a_text_column_in_memory_by_batches_and_on_the_command_line(always, tmp_
         assert numbers["rows"]["flagged"] == len(whole.ranking)
         assert len(read_table(out / "confusions.csv")) > 0
     plain = CliRunner().invoke(app, ["audit", str(path), "-l", "label", "--json"])
-    assert json.loads(plain.output)["classes"] == 8
+    assert len(json.loads(plain.output)["classes"]) == 8
 
 
 def test_trusted_rows_of_a_frame(always):
@@ -107,8 +117,13 @@ def test_trusted_rows_of_a_frame(always):
     sure = (y == z) & (np.arange(400) % 3 == 0)
     found = audit(frame, "label", trusted=sure)
     assert (found.error_probability[sure] == 0).all()
-    with pytest.raises(ValueError, match="explains no single rows"):
-        found.explain(0)
+    for row in (0, *found.ranking[:5].tolist()):
+        why = found.explain(row)
+        assert why.log_odds == pytest.approx(why.prior + sum(why.weights) + why.label)
+        one, two = (found.classes.index(name) for name in (why.suggested, why.against))
+        share = found.posterior[row]
+        if share[two] > 0 and not sure[row]:
+            assert why.log_odds == pytest.approx(np.log(share[one] / share[two]), abs=1e-6)
 
 
 def notes(n=1200):
@@ -185,26 +200,25 @@ def test_the_page_is_small_and_safe_and_the_model_predicts(always, tmp_path):
     written = found.save(folder)
     assert {path.name for path in folder.iterdir()} == set(written)
     page = (folder / "report.html").read_text()
-    assert page == found.to_html(tmp_path / "page.html")
-    assert page == (tmp_path / "page.html").read_text()
+    plain = found.to_html(tmp_path / "page.html")
+    assert plain == (tmp_path / "page.html").read_text()
+    assert page == plain.replace("misnomer check FOLDER", f"misnomer check {folder}")
     assert len(page) < 1 << 20
     assert "<b>label" not in page and "&lt;b&gt;label" in page
     assert f"{len(found.ranking):,} flagged" in page
-    assert "Share of the rows so labeled" not in page and "By column value" not in page
-    assert f"{found.confusions.num_rows - 100:,} more confusions are in" in page
+    assert f"{found.confusions.num_rows - 40:,} more confusions are in" in page
     worst = str(table["note"][int(found.ranking[0])])
     assert f"<dd>{worst}</dd>" in page
     assert "<script" not in page and "http:" not in page.replace("http-equiv", "")
-    same = load_predictor(folder / "model.safetensors")
-    place, chance = found.model.best(table)
-    again = same.best(table)
-    np.testing.assert_array_equal(again[0], place)
-    np.testing.assert_allclose(again[1], chance, rtol=1e-12)
-    assert ((chance > 0) & (chance <= 1)).all()
-    assert same.predict(table).tolist() == [found.labels[k] for k in place]
+    same = load_model(folder / "model.safetensors")
+    share = found.classifier.predict_proba(table)
+    np.testing.assert_allclose(same.predict_proba(table), share, rtol=1e-12)
+    best = share.max(axis=1)
+    assert ((best > 0) & (best <= 1)).all() and (share.sum(axis=1) <= 1 + 1e-9).all()
+    assert same.predict(table).tolist() == [found.labels[k] for k in share.argmax(axis=1)]
 
 
-def test_predict_with_the_model_of_an_audit(always, tmp_path):
+def test_predict_with_the_model_of_an_audit(always, tmp_path, monkeypatch):
     words, y, z = rows()
     text = [" ".join(f"word{w}" for w in line) for line in words]
     real = np.where(np.arange(400) % 9, np.arange(400) % 7 * 0.5, np.nan)
@@ -220,6 +234,7 @@ def test_predict_with_the_model_of_an_audit(always, tmp_path):
     answer = read_table(out)
     assert (np.array(answer["predicted_class"].to_pylist()) == z[:50]).mean() > 0.9
     assert answer["row"].to_pylist() == list(range(50))
+    monkeypatch.setattr(predict, "_MAX_PROBA", 7)
     result = CliRunner().invoke(app, [*said, "--proba"])
     assert result.exit_code != 0
     assert "leave --proba out" in result.output
@@ -227,16 +242,75 @@ def test_predict_with_the_model_of_an_audit(always, tmp_path):
 
 def test_a_model_that_was_tampered_with_is_refused(always, tmp_path):
     words, y, _ = rows()
-    model = audit(counted(words), y).model
-    good = wide_bytes(model)
-    assert wide_from(good, "m").best(counted(words))[0].tolist() == (
-        model.best(counted(words))[0].tolist()
-    )
+    classifier = audit(counted(words), y).classifier
+    good, model = model_bytes(classifier), classifier.model_
+    again = model_from(good, "m")
+    assert again.predict(counted(words)).tolist() == classifier.predict(counted(words)).tolist()
+    np.testing.assert_allclose(again.noise_matrix_, classifier.noise_matrix_)
+    np.testing.assert_allclose(again.noise_matrix_.sum(axis=0), 1.0)
     bad = bytearray(good)
     bad[-3] ^= 1
     (tmp_path / "bad").write_bytes(bytes(bad))
     with pytest.raises(ValueError, match="damaged"):
-        load_predictor(tmp_path / "bad")
-    for part in ({"prior": -model.prior}, {"scale": float("nan")}, {"cuts": np.zeros((1, 9))}):
+        load_model(tmp_path / "bad")
+    noise = replace(model.noise, given=model.noise.given[::-1])
+    twisted = replace(noise, true=noise.true[:-1], given=noise.given[:-1], value=noise.value[:-1])
+    parts = ({"prior": -model.prior}, {"scale": float("nan")}, {"cuts": np.zeros((1, 9))})
+    for part in (*parts, {"noise": twisted}):
+        classifier.model_ = replace(model, **part)
         with pytest.raises(ValueError):
-            wide_from(wide_bytes(replace(model, **part)), "m")
+            model_from(model_bytes(classifier), "m")
+
+
+def test_the_review_of_a_sample_carries_decisions_over_to_all_rows(always, monkeypatch, tmp_path):
+    words, y, z = rows(900, K=40)
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    pd.DataFrame({"note": text, "label": y}).to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr(collector, "SAMPLE", 600)
+    save_stream(str(tmp_path / "t.csv"), "label", tmp_path / "out")
+    found = load_for_review(tmp_path / "out")
+    assert isinstance(found, LargeRows) and is_sparse(found.sample) and len(found) == 900
+    assert len(found.sample.given) == 600
+    assert not any("unique classes" in note for note in found.sample.warnings)
+    first = found.ranking()
+    monkeypatch.setattr(sparse_model, "solve", None)  # sums add: nothing is fitted anew
+    worst = [int(row) for row in first.orders["probability"][0][:12]]
+    names = {name: k for k, name in enumerate(found.audit.classes)}
+    assert found.shares(worst[0]).shape == (40,)
+    again, after = found.refit(0.05)({row: names[z[row]] for row in worst}, 1)
+    assert [found.audit.classes[after.suggested[row]] for row in worst] == z[worst].tolist()
+    assert again.explain_at(worst[0]).suggested == z[worst[0]]
+    np.testing.assert_array_equal(again.classifier.noise_matrix_, found.classifier.noise_matrix_)
+    assert 0 < after.wrong.sum() < 1.2 * first.wrong.sum()
+
+
+def test_a_saved_audit_is_read_back_reviewed_and_fitted_anew(always, tmp_path):
+    from misnomer.review.session import Review
+
+    words, y, z = rows(900, K=40)
+    text = [" ".join(f"word{w}" for w in line) for line in words]
+    table = pa.table({"note": text, "label": y.tolist()})
+    found = audit(table, "label")
+    assert not found.shares.is_whole and not found.noise.is_whole
+    found.save(tmp_path / "out")
+    loaded = load_audit(tmp_path / "out")
+    np.testing.assert_array_equal(loaded.error_probability, found.error_probability)
+    assert loaded.confusions.equals(found.confusions)
+    row = int(found.ranking[0])
+    assert str(loaded.explain(row)) == str(found.explain(row))
+    review = Review(loaded, tmp_path / "decisions", refit=False)
+    try:
+        assert review.first.flagged.sum() == len(found.issues)
+        assert review.judged.shares(row).shape == (40,)
+        names = {name: k for k, name in enumerate(found.classes)}
+        decided = {int(row): names[z[row]] for row in found.ranking[:20]}
+        again, ranking = review.judged.refit(0.05)(decided, 1)
+    finally:
+        review.close()
+    assert (
+        is_sparse(again.audit)
+        and not again.audit.shares.is_whole
+        and np.isfinite(ranking.wrong).all()
+    )
+    agreed = [ranking.suggested[row] == code for row, code in decided.items()]
+    assert np.mean(agreed) > 0.9

@@ -23,6 +23,7 @@ from misnomer.checks.estimate import (
 )
 from misnomer.checks.intervals import capital, score_interval, threshold
 from misnomer.estimate import normal_quantile
+from misnomer.posterior import Posterior
 
 Z = normal_quantile(0.9)
 
@@ -225,7 +226,7 @@ def test_right_answers_where_nothing_was_doubted_leave_the_other_errors_to_the_m
     frame = pd.DataFrame({"x": np.arange(400.0)})
     given = np.where(np.arange(400) % 2, "a", "b")
     found = audit(frame, given)
-    found = replace(found, posterior=posterior_of(doubt, found))
+    found = replace(found, shares=Posterior.of(posterior_of(doubt, found)))
     sheet = found.draw_checks(12, random_state=0)
     sheet = sheet[sheet["row"] >= 40].assign(true_label=lambda s: given[s["row"]])
     told = with_checks(found, sheet, doubt)

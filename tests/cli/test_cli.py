@@ -22,6 +22,7 @@ FILES = [
     "manifest.json",
     "report.html",
     "issues.csv",
+    "confusions.csv",
     "audit.json",
     "rows.parquet",
     "model.safetensors",

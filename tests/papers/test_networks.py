@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.papers import NAL, NLNN
 from misnomer.simulate import draw_zeng
 from misnomer.solvers.conditional.fit import Conditional

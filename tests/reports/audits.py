@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.frames import Shape
-from misnomer.audit.result import Audit, Fitted
+from misnomer.audit.numbers import Fitted
+from misnomer.audit.result import Audit
 from misnomer.channel import free
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Codes
 from misnomer.model import Model
+from misnomer.posterior import NoiseMatrix, Posterior
 from misnomer.table import Batch, Column, Schema
 from misnomer.verdict import Verdict
 
@@ -70,10 +72,8 @@ def _put_together(classifier, batch, given, classes, table, names):
         classes=classes,
         given=given.astype(np.int64),
         trusted=np.zeros(len(given), bool),
-        posterior=posterior,
-        matrix=matrix,
-        matrix_low=matrix * 0.9,
-        matrix_high=np.minimum(matrix * 1.1, 1.0),
+        shares=Posterior.of(posterior),
+        noise=NoiseMatrix.of(matrix, matrix * 0.9, np.minimum(matrix * 1.1, 1.0)),
         prior=model.prior,
         prior_low=model.prior * 0.9,
         prior_high=np.minimum(model.prior * 1.1, 1.0),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from misnomer.posterior import NoiseMatrix
 from misnomer.reports.json import to_json
 from tests.reports.audits import hostile_audit, large_audit, small_audit
 
@@ -65,6 +67,6 @@ def test_evidence_adds_up_to_the_log_odds():
 
 def test_what_cannot_be_said_is_null():
     assert to_json(hostile_audit())["verdict"]["tests"]["bad"] is None
-    sure = small_audit()
-    sure.matrix[:] = np.eye(2)
+    eye = np.eye(2)
+    sure = replace(small_audit(), noise=NoiseMatrix.of(eye, eye, eye))
     assert to_json(sure)["calibration"] is None

@@ -11,7 +11,7 @@ import pytest
 
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Bins, Reviewed, advice, left
-from misnomer.review.ranking import Filter, as_filter, entropy, rank_rows
+from misnomer.review.ranking import Filter, as_filter, rank_rows
 from misnomer.review.rows.origin import load_for_review, noticed
 from misnomer.review.rows.source import fingerprint
 from misnomer.review.session import FILE, Review
@@ -57,7 +57,8 @@ def test_suspects_come_in_the_order_of_the_report_where_all_are_sure():
 
 def test_the_most_informative_is_the_least_certain(review):
     row, _ = review.next("information")
-    assert entropy(review.audit.posterior)[row] == entropy(review.audit.posterior).max()
+    doubt = review.audit.shares.entropy
+    assert doubt[row] == doubt.max()
 
 
 def test_every_tenth_row_is_a_random_check(review, truth):
@@ -208,7 +209,7 @@ def test_a_folder_that_is_no_audit(tmp_path):
         load_for_review(tmp_path / "nowhere")
     (tmp_path / "audit.json").touch()
     (tmp_path / "rows.parquet").touch()
-    with pytest.raises(ReviewError, match=r"cannot be reviewed on a page .*issues.csv"):
+    with pytest.raises(ReviewError, match=r"of an audit \(it lacks audit.safetensors\): make one"):
         load_for_review(tmp_path)
 
 

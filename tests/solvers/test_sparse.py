@@ -13,7 +13,6 @@ from misnomer.solvers.sparse import naive_bayes
 from misnomer.solvers.sparse import rows as sparse_rows
 from misnomer.solvers.sparse.naive_bayes import (
     GRID,
-    chance_of_right,
     chances,
     fit_sparse,
     judge,
@@ -194,7 +193,7 @@ def test_scattered_errors_among_many_labels_are_counted():
     X = sparse.csr_array((np.ones(words.size), at), shape=(4000, 6000))
     y = np.where(rng.random(4000) < 0.1, rng.integers(0, 300, 4000), z)
     fit = fit_sparse(tokens([Words(X)]), y, 300)
-    doubt = 1 - chance_of_right(fit.found, fit.judged.share, y)
+    doubt = 1 - fit.shares.at(y)
     assert doubt.mean() == pytest.approx((y != z).mean(), abs=0.01)
     assert doubt[y != z].min() > 0.5 > doubt[y == z].max()
 
@@ -203,7 +202,7 @@ def test_wrong_labels_are_found_and_trusted_ones_are_not_doubted(texts):
     rows, _, y, z = texts
     sure = np.arange(len(y)) % 10 == 0
     fit = fit_sparse(rows, y, K, trusted=sure & (y == z))
-    doubt = 1 - chance_of_right(fit.found, fit.judged.share, y)
+    doubt = 1 - fit.shares.at(y)
     wrong = (y != z) & (y >= 0)
     assert doubt[wrong].mean() > 0.8
     assert doubt[(y == z)].mean() < 0.05

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from misnomer import channel as channels
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.store import container, load_model, save_model
 from misnomer.store.models import model_bytes, model_from
 

@@ -13,7 +13,8 @@ from misnomer.audit.run import audit
 
 if TYPE_CHECKING:
     from misnomer.audit.files.folder import load_audit, save_audit
-    from misnomer.audit.result import Audit, Fitted
+    from misnomer.audit.numbers import Fitted
+    from misnomer.audit.result import Audit
     from misnomer.evidence import Explanation
 
 __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"]
@@ -21,7 +22,7 @@ __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"
 _HOMES = {
     "Audit": "audit.result",
     "Explanation": "evidence",
-    "Fitted": "audit.result",
+    "Fitted": "audit.numbers",
     "load_audit": "audit.files.folder",
     "save_audit": "audit.files.folder",
 }

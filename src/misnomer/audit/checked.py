@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +24,7 @@ from misnomer.checks.sheet import (
     sheet_columns,
 )
 from misnomer.estimate import Estimate
-from misnomer.evidence import chance_of_right
+from misnomer.posterior import Posterior
 from misnomer.table import CheckedRows
 from misnomer.verdict import USELESS, Checked, Sensitivity, Verdict, conclude
 
@@ -39,8 +39,7 @@ _SUSPECTS = 5
 
 def table_of(audit: Audit) -> Table:
     """Take what checks are about from an audit; of many rows, those that it keeps."""
-    every = getattr(audit, "all_rows", None)  # none where labels are many
-    kept = None if every is None else every.places
+    kept = None if audit.all_rows is None else audit.all_rows.places
     labels, classes = tuple(audit.labels), tuple(audit.classes)
     return Table(audit.label, labels, classes, audit.given, kept, audit.fitted.labeled)
 
@@ -143,40 +142,30 @@ def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit
     value = float(np.nansum(wrong)) / int((audit.given >= 0).sum())
     count = value * labeled
     rate = Estimate(value, min(rate.low, value), max(rate.high, value), rate.confidence)
-    many: Any = audit  # thousands of labels: no posterior of all classes
-    by_row: dict[str, Any] = (
-        {"posterior": _posterior(audit, wrong, checks)}
-        if hasattr(audit, "posterior")
-        else {"recalibrated": wrong}
-    )
-    told: Audit = replace(
-        many,
+    return replace(
+        audit,
         error_rate=rate,
         error_count=Estimate(count, rate.low * labeled, rate.high * labeled, rate.confidence),
         trusted=audit.trusted & ~(np.nan_to_num(wrong) > 0),
         warnings=(*audit.warnings, *checks.answers.notes),
         checks=checks if checks.sample is None else replace(checks, assisted=value),
-        **by_row,
+        shares=_shares(audit, wrong, checks),
     )
-    return told
 
 
 def unknowing(audit: Audit, rows: list[int]) -> Array:
     """P(wrong) of every row by the model, of some rows as if nobody had told their class."""
-    from misnomer.audit.result import doubt
-
     out = np.array(audit.error_probability, np.float64)
-    model = getattr(getattr(audit, "classifier", None), "model_", None)
+    model = audit.classifier.model_
     at = np.array([row for row in rows if audit.given[row] >= 0], np.intp)
-    if model is None or audit.batch is None or not len(at):
+    if not model.learns_checked or audit.batch is None or not len(at):
         return out
-    given = audit.given[at]
     if audit.annotators is not None:
-        share = np.stack([_by_answers(audit, row) for row in at.tolist()])
-        out[at] = doubt(share, given, audit.labels, audit.classes)
-        return out
-    told = replace(audit.batch.take(at), given=given.astype(np.int32), said=None)
-    out[at] = doubt(model.posterior(told), given, audit.labels, audit.classes)
+        found: Any = np.stack([_by_answers(audit, row) for row in at.tolist()])
+    else:
+        given = audit.given[at].astype(np.int32)
+        found = model.posterior(replace(audit.batch.take(at), given=given, said=None))
+    out[at] = Posterior.of(found).other_than(audit.home[at])
     return out
 
 
@@ -189,11 +178,8 @@ def _by_answers(audit: Audit, row: int) -> Array:
 
 def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array) -> Array:
     """P(wrong) of every row: as answered, recalibrated where a sample tells how."""
-    from misnomer.audit.result import places
-
-    home = places(audit.labels, audit.classes)
     known = {
-        row: code != home[audit.given[row]]
+        row: code != audit.home[row]
         for row, code in checks.answers.known.items()
         if audit.given[row] >= 0
     }
@@ -205,25 +191,13 @@ def _doubts(audit: Audit, checks: Checks, rate: float, doubt: Array) -> Array:
     return out
 
 
-def _posterior(audit: Audit, wrong: Array, checks: Checks) -> Array:
-    """Move each row's posterior so that its given class has what the doubt leaves to it."""
-    from misnomer.audit.result import places
-
-    home = places(audit.labels, audit.classes)[audit.given]
-    rows = np.flatnonzero((audit.given >= 0) & (home >= 0))
-    out = np.array(audit.posterior, np.float64)
-    rest = out[rows].copy()
-    rest[np.arange(len(rows)), home[rows]] = 0.0
-    total = rest.sum(axis=1, keepdims=True)
-    even = np.full_like(rest, 1.0 / max(rest.shape[1] - 1, 1))
-    even[np.arange(len(rows)), home[rows]] = 0.0
-    share = np.divide(rest, total, out=even, where=total > 0)
-    out[rows] = share * wrong[rows, None]
-    out[rows, home[rows]] = 1.0 - wrong[rows]
-    for row, code in checks.answers.known.items():
-        if code < out.shape[1]:
-            out[row] = np.eye(out.shape[1])[code]
-    return out
+def _shares(audit: Audit, wrong: Array, checks: Checks) -> Posterior:
+    """Leave to each row's given class what the doubt leaves it; an answer is known."""
+    moved = audit.shares.moved(audit.home, wrong)
+    known = checks.answers.known.items()
+    pairs = [(row, code) for row, code in known if code < len(audit.classes)]  # else a new class
+    rows, codes = np.array(pairs, np.intp).reshape(-1, 2).T
+    return moved.knowing(rows, codes)
 
 
 def concluded(audit: Found, model_rate: Estimate | None = None) -> Found:
@@ -243,13 +217,12 @@ def concluded(audit: Found, model_rate: Estimate | None = None) -> Found:
         checked=_summary(found),
         suspects=suspects,
         tied=tied,
-        noun=getattr(getattr(found, "shape", None), "noun", "row"),
+        noun=found.shape.noun,
     )
-    known = is_dataclass(found) and "verdict" in {field.name for field in fields(found)}
     if _summary(found) is not None and model_rate is not None:
         said = [model_rate.value, model_rate.low, model_rate.high]
         verdict = replace(verdict, tests={**verdict.tests, "model_rate": said})
-    told: Found = replace(found, verdict=verdict) if known else audit
+    told: Found = replace(found, verdict=verdict)
     return told
 
 
@@ -280,7 +253,7 @@ def _sensitivity(base: Verdict) -> list[Sensitivity]:
 
 
 def _summary(audit: Any) -> Checked | None:
-    checks = getattr(audit, "checks", None)
+    checks = audit.checks
     return None if checks is None or checks.sample is None else summary(checks, audit.error_rate)
 
 
@@ -306,25 +279,15 @@ def _suspects(audit: Any) -> tuple[list[str], int]:
     doubt = np.array(audit.error_probability, np.float64)
     if len(doubt) < audit.fitted.rows:  # a sample of the rows: their places are not at hand
         return [], 0
-    checks = getattr(audit, "checks", None)
+    checks = audit.checks
     if checks is not None:
         doubt[list(checks.answers.known)] = np.nan
-    right = np.where(doubt > 0, _right(audit), np.inf)
+    right = np.where(doubt > 0, audit.right, np.inf)
     order = np.argsort(right, kind="stable")
     rows = order[: min(_SUSPECTS, int((doubt > 0).sum()))]
-    shape = getattr(audit, "shape", None)
-    names = [str(row if shape is None else shape.name(row)) for row in rows.tolist()]
+    names = [str(audit.shape.name(row)) for row in rows.tolist()]
     as_bad = int((right <= right[rows[-1]]).sum()) if len(rows) else 0
     return names, as_bad - len(rows)
-
-
-def _right(audit: Any) -> Array:
-    """P(the given label is right), (n,)."""
-    from misnomer.audit.result import places
-
-    if not hasattr(audit, "posterior"):
-        return 1.0 - np.array(audit.error_probability, np.float64)
-    return chance_of_right(audit.posterior, places(audit.labels, audit.classes)[audit.given])
 
 
 __all__ = ["concluded", "draw_checks", "finished", "known_labels", "with_checks"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -116,6 +116,30 @@ class Shape:
         return _pandas(table, index)
 
 
+_FEWEST = 0.05  # expected rows that make a confusion worth a line
+
+
+def confusions(audit: Audit) -> pa.Table:
+    """List the pairs of different given and true class, by how many rows they have."""
+    given, true, rows = audit.shares.by_label(audit.given, len(audit.labels))
+    wrong = np.flatnonzero((audit.class_of_label[given] != true) & (rows >= _FEWEST))
+    order = wrong[np.argsort(-rows[wrong], kind="stable")]
+    given, true = given[order], true[order]
+    noise, (at, known) = audit.noise, audit.noise.find(given, true)
+    value = noise.at(given, true)
+    return pa.table(
+        {
+            "true": pa.array(audit.classes).take(pa.array(true)),
+            "given": pa.array(audit.labels).take(pa.array(given)),
+            "rows": rows[order],
+            "given_of_true": value,
+            "low": np.where(known, noise.low[at], 0.0),
+            "high": np.where(known, noise.high[at], value),
+            "true_of_given": np.where(known, noise.reverse(audit.prior)[at], 0.0),
+        }
+    )
+
+
 #: What is known of each row, whatever its source.
 ROW_COLUMNS = [
     "given_label", "suggested_label", "error_probability", "label_quality", "is_label_issue",
@@ -132,25 +156,41 @@ def row_columns(audit: Audit) -> pa.Table:
 
 
 def answer_columns(
-    labels: Any, classes: Any, given: NDArray[Any], suggested: NDArray[Any], wrong: Array,
-    flagged: NDArray[np.bool_],
+    labels: Sequence[Any], classes: Sequence[Any], given: NDArray[Any], suggested: NDArray[Any],
+    wrong: Array, flagged: NDArray[np.bool_],
 ) -> dict[str, pa.Array]:  # fmt: skip
-    """Name what is known about rows; no label, no error probability."""
+    """Name what is known about rows, in the order of `ROW_COLUMNS`; no label, no probability."""
     blank = given < 0
     place = pa.array(np.where(blank, len(labels), given))
-    return {
-        "given_label": pa.array([*labels, None]).take(place),
-        "suggested_label": pa.array(classes).take(pa.array(suggested)),
-        "error_probability": pa.array(wrong, mask=blank),
-        "label_quality": pa.array(1.0 - wrong, mask=blank),
-        "is_label_issue": pa.array(flagged),
-    }
+    columns = (
+        pa.array([*labels, None]).take(place),
+        pa.array(classes).take(pa.array(suggested)),
+        pa.array(wrong, mask=blank),
+        pa.array(1.0 - wrong, mask=blank),
+        pa.array(flagged),
+    )
+    return dict(zip(ROW_COLUMNS, columns, strict=True))
+
+
+def renamed(names: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """Tell input columns that are called like ours apart.
+
+    Examples
+    --------
+    >>> renamed(["age", "row"], ["row", "line"])
+    ['age', 'row (input)']
+    """
+    taken, out = {*ours}, []
+    for name in names:
+        while name in taken:
+            name += " (input)"
+        taken.add(name)
+        out.append(name)
+    return out
 
 
 def _unusual_columns(audit: Any) -> dict[str, pa.Array]:
     """Say which rows nearly equal another one, or none at all; empty where that is not known."""
-    if not hasattr(audit, "unusual"):
-        return {}
     found, n = audit.unusual, len(audit.given)
     if found is None:
         return {"near_duplicate": pa.nulls(n, pa.int64()), "is_outlier": pa.nulls(n, pa.bool_())}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from misnomer.audit.result import Audit
 from misnomer.classifiers import labels
-from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.knowledge import Knowledge, channel_of, rows_needed
 
 Found = TypeVar("Found", bound=Audit)

@@ -101,11 +101,12 @@ def _one_to_one(values: NDArray[np.intp], given: NDArray[np.int32], n_labels: in
 
 def _agreement(values: NDArray[np.intp], given: NDArray[np.int32], n_labels: int) -> float:
     """The share of rows in which value and label are each other's most usual partner."""
-    width = int(values.max()) + 1
-    table = np.bincount(values * n_labels + given, minlength=width * n_labels)
-    table = table.reshape(width, n_labels)
-    agree = min(table.max(axis=1).sum(), table.max(axis=0).sum())
-    return float(agree / max(table.sum(), 1))
+    pairs, count = np.unique(values * n_labels + given, return_counts=True)
+    value, label = np.divmod(pairs, n_labels)
+    by_value, by_label = np.zeros(int(values.max()) + 1, int), np.zeros(n_labels, int)
+    np.maximum.at(by_value, value, count)
+    np.maximum.at(by_label, label, count)
+    return float(min(by_value.sum(), by_label.sum()) / max(len(values), 1))
 
 
 MAX_ROWS = 20_000  # beyond, another fit is left to the user

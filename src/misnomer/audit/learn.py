@@ -16,14 +16,15 @@ from misnomer.audit.checked import known_labels
 from misnomer.audit.inputs import Inputs, check_column, gather
 from misnomer.audit.known import knowing, noted, with_trusted
 from misnomer.audit.leaks import leaks
-from misnomer.audit.numbers import Intervals, intervals, judged
+from misnomer.audit.numbers import Fitted, Intervals, intervals, judged
 from misnomer.audit.request import Request
-from misnomer.audit.result import Audit, Fitted, doubt, places
+from misnomer.audit.result import Audit, places
 from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate
+from misnomer.posterior import Posterior
 from misnomer.rows import read_like
 from misnomer.rows.columns.labels import NO_LABEL, no_label
 from misnomer.rows.columns.notation import MISSING
@@ -38,7 +39,7 @@ _MANY_LABELS = 50
 
 
 def audit_table(request: Request) -> Any:
-    """Audit a table in memory; of so many labels that dense weights are too large, sparsely."""
+    """Audit a table in memory."""
     started = perf_counter()
     inputs = gather(
         request.data, request.label, ignore=request.ignore, id=request.id, trusted=request.trusted,
@@ -52,12 +53,6 @@ def audit_table(request: Request) -> Any:
     if request.knowledge is not None:
         classifier = knowing(classifier, request.knowledge, inputs.y)
         return noted(learned(inputs, classifier, started), request.knowledge)
-    if not request.own:
-        from misnomer.audit.many_labels import found_wide
-
-        wide = found_wide(inputs, classifier, started)
-        if wide is not None:
-            return wide
     return learned(inputs, classifier, started)
 
 
@@ -206,9 +201,9 @@ def _audit(
     home = places(names, classes)
     given = batch.labels(L)[0].astype(np.int64)
     given[trusted] = classifier._naming.codes(inputs.y[trusted])
-    posterior = _posterior(classifier, batch)
-    wrong = np.where(trusted | (given < 0), 0.0, doubt(posterior, given, names, classes))
-    posterior[trusted] = np.eye(len(classes))[home[given[trusted]]]
+    shares = _posterior(classifier, batch)
+    wrong = np.where(trusted | (given < 0), 0.0, shares.other_than(home[given]))
+    shares = shares.knowing(np.flatnonzero(trusted), home[given[trusted]])
     count, labeled = float(wrong.sum()), int((given >= 0).sum())
     ends = intervals(classifier, batch, count / labeled, labeled, len(batch))
     return put_together(
@@ -220,7 +215,7 @@ def _audit(
         label=inputs.label,
         given=given,
         trusted=trusted,
-        posterior=posterior,
+        shares=shares,
         warnings=notes,
         batch=batch,
         shape=inputs.shape,
@@ -240,9 +235,7 @@ def put_together(
         verdict=verdict,
         labels=tuple(classifier.labels_.tolist()),
         classes=tuple(classifier.classes_.tolist()),
-        matrix=classifier.noise_matrix_,
-        matrix_low=ends.matrix_low,
-        matrix_high=ends.matrix_high,
+        noise=ends.noise,
         prior=classifier.class_prior_,
         prior_low=ends.prior_low,
         prior_high=ends.prior_high,
@@ -253,14 +246,12 @@ def put_together(
     return with_trusted(audit)
 
 
-def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Array:
+def _posterior(classifier: NoisyLabelEstimator, batch: Batch) -> Posterior:
     """Take the solver's own (out of fold) posterior of the training rows, else the model's."""
     found = classifier.fit_.details.posterior
-    if found is None:
-        return classifier.model_.posterior(batch)
-    own = np.array(found, np.float64)
-    if own.shape != (len(batch), len(classifier.classes_)):
-        raise ValueError(f"the solver's posterior has shape {own.shape}, not one row per row")
+    own = Posterior.of(classifier.model_.posterior(batch) if found is None else found)
+    if (len(own), own.n_classes) != (len(batch), len(classifier.classes_)):
+        raise ValueError(f"the solver's posterior has shape {own.share.shape}, not a row per row")
     return own
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.engines.local import fold
 from misnomer.estimate import Estimate, normal_quantile
+from misnomer.posterior import NoiseMatrix
 from misnomer.smoothing import resolve
 from misnomer.solvers.em import climb
 from misnomer.solvers.task import Task
@@ -31,13 +32,45 @@ ROWS = 5_000  # of which the intervals are drawn
 _DRAWS, _PASSES = 20, 8
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What was fitted, to what, and how it went.
+
+    Attributes
+    ----------
+    families : mapping of str to str
+        The family of each column.
+    solver : str
+        Who found the model.
+    iterations : int
+        Passes over the rows.
+    seconds : float
+        Wall-clock time of the fit.
+    converged : bool
+        Whether the last pass gained little.
+    rows, labeled, trusted : int
+        How many rows there were, how many had a label, how many of those were known to be right.
+    notes : tuple of str
+        Why it was done so, in sentences.
+    """
+
+    families: dict[str, str]
+    solver: str
+    iterations: int
+    seconds: float
+    converged: bool
+    rows: int
+    labeled: int
+    trusted: int
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The error rate with its interval, and the ends of the matrix's and the prior's."""
+    """The error rate and the matrix with their intervals, and the ends of the prior's."""
 
     rate: Estimate
-    matrix_low: Array
-    matrix_high: Array
+    noise: NoiseMatrix
     prior_low: Array
     prior_high: Array
 
@@ -65,16 +98,26 @@ def intervals(
     low, high = min(max(float(low), 0.0), rate), max(min(float(high), 1.0), rate)
     return Intervals(
         Estimate(rate, low, high, confidence),
-        *_clipped(model.channel.matrix, *matrix),
+        _noise(classifier, matrix),
         *_clipped(classifier.class_prior_, *prior),
     )
+
+
+def _noise(classifier: NoisyLabelEstimator, ends: Any) -> NoiseMatrix:
+    """Take the matrix with its interval from the solver, or put its ends beside it."""
+    if isinstance(ends, NoiseMatrix):
+        return ends
+    low, high = _clipped(classifier.model_.channel.matrix, *ends)
+    return NoiseMatrix.of(classifier.noise_matrix_, low, high)
 
 
 def _anything(*shares: Array) -> list[tuple[Array, Array]]:
     return [(np.zeros_like(one), np.ones_like(one)) for one in shares]
 
 
-def _ends(found: Any) -> tuple[Any, Any]:
+def _ends(found: Any) -> Any:
+    if isinstance(found, NoiseMatrix):
+        return found
     if isinstance(found, Estimate):
         return found.low, found.high
     low, high = found

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
-from misnomer.evidence import Explanation, chance_of_right, explained, without_itself
+from misnomer.evidence import Explanation, explained, without_itself
+from misnomer.posterior import NoiseMatrix, Posterior
 from misnomer.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.files.origin import Origin
     from misnomer.audit.frames import Shape
+    from misnomer.audit.numbers import Fitted
     from misnomer.checks.result import Checks
     from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
     from misnomer.classifiers.base import NoisyLabelEstimator
@@ -28,39 +30,6 @@ if TYPE_CHECKING:
     from misnomer.table import Batch
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What was fitted, to what, and how it went.
-
-    Attributes
-    ----------
-    families : mapping of str to str
-        The family of each column.
-    solver : str
-        Who found the model.
-    iterations : int
-        Passes over the rows.
-    seconds : float
-        Wall-clock time of the fit.
-    converged : bool
-        Whether the last pass gained little.
-    rows, labeled, trusted : int
-        How many rows there were, how many had a label, how many of those were known to be right.
-    notes : tuple of str
-        Why it was done so, in sentences.
-    """
-
-    families: dict[str, str]
-    solver: str
-    iterations: int
-    seconds: float
-    converged: bool
-    rows: int
-    labeled: int
-    trusted: int
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +70,10 @@ class Audit:
         The place of each row's given label in ``labels``; -1 where there is none.
     trusted : (n,) array of bool
         Rows whose label was known to be right.
-    posterior : (n, K) array
-        P(true class | row, given label).
-    matrix, matrix_low, matrix_high : (L, K) arrays
-        P(given | true) and its interval; columns sum to one (the interval's ends do not).
+    shares : Posterior
+        P(true class | row, given label): of thousands of classes, of the best of each row.
+    noise : NoiseMatrix
+        P(given | true) and its interval: of thousands of classes, of the pairs that occur.
     prior, prior_low, prior_high : (K,) arrays
         P(true class) and its interval.
     fitted : Fitted
@@ -135,10 +104,8 @@ class Audit:
     classes: tuple[Any, ...]
     given: NDArray[np.int64]
     trusted: NDArray[np.bool_]
-    posterior: Array
-    matrix: Array
-    matrix_low: Array
-    matrix_high: Array
+    shares: Posterior
+    noise: NoiseMatrix
     prior: Array
     prior_low: Array
     prior_high: Array
@@ -180,29 +147,61 @@ class Audit:
         return self.error_rate.complement()
 
     @cached_property
+    def posterior(self) -> Array:
+        """P(true class | row, given label), (n, K); where only the best are kept, others have 0."""
+        return self.shares.array
+
+    @cached_property
+    def matrix(self) -> Array:
+        """P(given | true), (L, K); columns sum to one, pairs that never occur share the rest."""
+        return self.noise.array()
+
+    @cached_property
+    def matrix_low(self) -> Array:
+        """The low ends of the intervals of ``matrix``; they do not sum to one."""
+        return self.noise.array("low")
+
+    @cached_property
+    def matrix_high(self) -> Array:
+        """The high ends of the intervals of ``matrix``."""
+        return self.noise.array("high")
+
+    @cached_property
+    def class_of_label(self) -> NDArray[np.intp]:
+        """The class that is called like each label, (L,); -1 where there is none."""
+        return places(self.labels, self.classes)
+
+    @cached_property
+    def home(self) -> NDArray[np.intp]:
+        """The class that is called like each row's given label, (n,); -1 where there is none."""
+        return np.where(self.given < 0, -1, self.class_of_label[self.given])
+
+    @cached_property
+    def right(self) -> Array:
+        """P(the given label is right), (n,): near zero it tells apart what near one rounds to 1."""
+        return self.shares.at(self.home)
+
+    @cached_property
     def error_probability(self) -> Array:
         """P(the given label is wrong), (n,); NaN where there is no label."""
-        wrong = doubt(self.posterior, self.given, self.labels, self.classes)
+        wrong = self.shares.other_than(self.home)
         return np.where(self.given < 0, np.nan, np.where(self.trusted, 0.0, wrong))
 
     @cached_property
     def suggested(self) -> NDArray[np.intp]:
         """The place of the most probable true class in ``classes``, (n,)."""
-        return self.posterior.argmax(axis=1)
+        return self.shares.best
 
     @cached_property
     def is_label_issue(self) -> NDArray[np.bool_]:
         """Tell where another class is more probable than the given label, (n,)."""
-        home = places(self.labels, self.classes)[self.given]  # -1 reads the last: masked below
-        return (self.given >= 0) & ~self.trusted & (self.suggested != home)
+        return (self.given >= 0) & ~self.trusted & (self.suggested != self.home)
 
     @cached_property
     def ranking(self) -> NDArray[np.intp]:
         """Positions of the flagged rows, worst first."""
         flagged = np.flatnonzero(self.is_label_issue)
-        home = places(self.labels, self.classes)[self.given[flagged]]
-        right = chance_of_right(self.posterior[flagged], home)
-        return flagged[np.argsort(right, kind="stable")]
+        return flagged[np.argsort(self.right[flagged], kind="stable")]
 
     @cached_property
     def unusual(self) -> Unusual | None:
@@ -241,6 +240,22 @@ class Audit:
         """The few rows whose true class would settle most, where the verdict leaves it open."""
         return self.shape.rows(self, np.array(self.verdict.ask, np.intp))
 
+    @cached_property
+    def confusions(self) -> pa.Table:
+        """The pairs of different given and true class that occur, by how many rows they have.
+
+        ``true``, ``given``, the expected ``rows``, ``given_of_true`` with its interval (``low``,
+        ``high``), and ``true_of_given``.
+        """
+        from misnomer.audit.frames import confusions
+
+        return confusions(self)
+
+    @property
+    def noise_pairs(self) -> Any:
+        """The same as a frame."""
+        return self.shape.frame(self.confusions, None)
+
     @property
     def noise_matrix(self) -> Any:
         """P(given | true) as a frame: rows given, columns true, columns sum to one."""
@@ -260,7 +275,7 @@ class Audit:
     def given_share(self) -> Array:
         """The share of each true class's label among the given labels, (K,)."""
         count = np.bincount(self.given[self.given >= 0], minlength=len(self.labels))
-        home = places(self.labels, self.classes)
+        home = self.class_of_label
         share = np.zeros(len(self.classes))
         np.add.at(share, home[home >= 0], count[home >= 0] / max(count.sum(), 1))
         return share
@@ -297,18 +312,20 @@ class Audit:
 
     def explain_at(self, at: int) -> Explanation:
         """Say the same of the row at a position, whatever the input's index."""
-        order = np.argsort(-self.posterior[at], kind="stable")
-        home = places(self.labels, self.classes)[self.given[at]] if self.given[at] >= 0 else -1
-        this = int(order[0])
-        other = int(home if home >= 0 and home != this else order[1])
+        share, kept = self.shares.share[at], self.shares.classes[at]
+        order = np.argsort(-share, kind="stable")
+        own, this = np.flatnonzero(kept == self.home[at]), int(order[0])
+        other = int(own[0] if len(own) and own[0] != this else order[1])
         evidence = self.classifier.model_.evidence(self.batch.take(slice(at, at + 1)))[0]
         if self.sources is not None:
             evidence = self.sources.weighed(evidence, at)
+        evidence = evidence.of(kept)
         if self.annotators is None:
             absent = getattr(self.classifier.model_, "absent", ())
-            evidence = without_itself(evidence, self.posterior[at], " and ".join(absent))
+            evidence = without_itself(evidence, share, " and ".join(absent))
         wrong = None if self.given[at] < 0 else float(self.error_probability[at])
-        return explained(evidence, at, self.given_label(at), self.classes, (this, other), wrong)
+        names = tuple(self.classes[k] for k in kept)
+        return explained(evidence, at, self.given_label(at), names, (this, other), wrong)
 
     def draw_checks(self, rows: int = 50, *, before: Any = None, random_state: Any = None) -> Any:
         """Draw rows for a person to check, by a recorded design.
@@ -378,18 +395,3 @@ def places(labels: tuple[Any, ...], classes: tuple[Any, ...]) -> NDArray[np.intp
     """
     where = {name: k for k, name in enumerate(classes)}
     return np.array([where.get(name, -1) for name in labels], np.intp)
-
-
-def doubt(
-    posterior: Array, given: NDArray[np.int64], labels: tuple[Any, ...], classes: tuple[Any, ...]
-) -> Array:
-    """Compute ``1 - P(true class = given label | row, label)``, (n,), as a sum of the others.
-
-    Examples
-    --------
-    >>> doubt(np.array([[0.75, 0.25]]), np.array([1]), ("a", "b"), ("a", "b")).tolist()
-    [0.75]
-    """
-    home = places(labels, classes)[given]
-    wrong = np.arange(len(classes)) != home[:, None]
-    return np.clip((posterior * wrong).sum(axis=1), 0.0, 1.0)

@@ -20,6 +20,7 @@ from misnomer.solvers.conditional.fit import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
 from misnomer.solvers.moments.flip_rates import moments
+from misnomer.solvers.sparse import model as sparse
 from misnomer.solvers.task import Fit, Task
 from misnomer.solvers.variational import variational
 from misnomer.stats import Stats
@@ -41,8 +42,11 @@ def solve(solver: str | Callable[[Task], Fit], task: Task, *, by_sums: bool = Fa
     "auto" counts where labels are taken as true, asks the head where nothing was said of the
     channel, and climbs by EM where something was, or where the answer must follow from sums
     (``by_sums``).
-    A solver with settings of its own is given as what it is: ``Conditional(penalty=10)``.
+    A solver with settings of its own is given as what it is: ``Conditional(penalty=10)``. Where
+    labels are many, what occurs is all that is kept, whoever was asked.
     """
+    if task.sparse:
+        return sparse.solve(task)
     if callable(solver):
         return solver(task)
     if solver == "auto":

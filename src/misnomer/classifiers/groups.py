@@ -20,6 +20,7 @@ from misnomer.answers import Answers, check_group_sizes
 from misnomer.engines.local import fold
 from misnomer.head.rates import HELD_ROWS, judged
 from misnomer.head.solve import GroupRates, Head
+from misnomer.posterior import Posterior
 from misnomer.rows.columns.encode import codes, one_zero
 from misnomer.rows.columns.notation import plain
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
@@ -156,7 +157,7 @@ def learn_groups(task: SourcesTask, schema: Schema, batch: Batch) -> SourcesFit 
     if not isinstance(rates, GroupRates) or posterior is None or prior is None:
         return None
     share = np.empty((len(group), answers.n_labels))
-    share[kept] = posterior
+    share[kept] = Posterior.of(posterior).array
     if not kept.all():
         share[~kept] = _judged(found, rates, rows.take(np.flatnonzero(~kept)))
     return _fit(found, rates, prior, share, np.flatnonzero(kept), answers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -208,11 +209,18 @@ def checked_trusted(trusted: Any, n: int) -> NDArray[np.bool_] | None:
 
 @dataclass(frozen=True, eq=False)
 class Naming:
-    """The names of given labels and true classes, and the channel between them."""
+    """The names of given labels and true classes, and the channel that is asked for."""
 
     labels: NDArray[Any]
     classes: NDArray[Any]
-    channel: Channel
+    asked: str | Channel | Any
+
+    @cached_property
+    def channel(self) -> Channel:
+        """The channel between them; of thousands of labels it is better not asked for."""
+        if isinstance(self.asked, Channel):
+            return self.asked
+        return _built(self.asked, len(self.labels))
 
     def codes(self, y: Any, trusted: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
         """Turn labels into evidence codes; a trusted row's label is taken as its class."""
@@ -245,7 +253,7 @@ def named(y: Any, channel: str | Channel | Any, n: int) -> Naming:
         )
     if len(names) > n:
         raise ValueError(f"y holds {len(names)} classes but X has {n} rows")
-    return Naming(names, names, _built(channel, len(names)))
+    return Naming(names, names, channel)
 
 
 def _names_of(y: NDArray[Any], channel: Any) -> NDArray[Any]:

@@ -10,19 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from misnomer import channel as channels
 from misnomer import kernels
 from misnomer.classifiers import inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.choose import importances_of_rows
 from misnomer.classifiers.probabilities import align_columns
+from misnomer.engines.local import Stream, joined
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
 from misnomer.learners.learner import Learner
 from misnomer.learners.logistic import Logistic
 from misnomer.learners.trees import Trees
-from misnomer.smoothing import Smoothing
+from misnomer.posterior import Posterior
+from misnomer.smoothing import Smoothing, resolve
+from misnomer.solvers.sparse.model import is_many
 from misnomer.solvers.task import Fit, Task
-from misnomer.table import Batch
+from misnomer.table import Batch, Fold, Schema
 
 Array = NDArray[np.float64]
 
@@ -143,23 +147,45 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         check_is_fitted(self)
         told: Array | None = getattr(self, "_told", None)
         if told is None:
-            raise AttributeError("feature_importances_ is known after a fit in memory")
+            raise AttributeError(
+                "feature_importances_ is known after a fit in memory to few labels"
+            )
         return told
 
     def _remember(self, task: Task, fit: Fit) -> None:
-        posterior = fit.details.posterior
-        self._told = None if posterior is None else importances_of_rows(task, posterior)
+        found = fit.details.posterior
+        # of many labels, not every class of a row is kept
+        self._told = importances_of_rows(task, found) if isinstance(found, np.ndarray) else None
 
     def _solver(self, groups: int = 0) -> Any:
         """Build the head of the learners."""
         through, once = self._learners()
         return Head(through, once, groups)
 
+    def _posed(
+        self, schema: Schema, batches: Sequence[Batch], fold: Fold[Any], naming: inputs.Naming
+    ) -> Task:
+        """Put the question; of many labels what occurs is kept, where nothing else was said."""
+        if not self._is_many(schema, batches, naming):
+            return super()._posed(schema, batches, fold, naming)
+        blank = channels.blank(len(naming.classes))
+        rows, smoothing = [joined(list(batches))], resolve(self.smoothing)
+        return Task(schema, rows, fold, blank, smoothing, progress=self.progress, sparse=True)
+
+    def _is_many(self, schema: Schema, batches: Sequence[Batch], naming: inputs.Naming) -> bool:
+        """Tell whether labels are many, of rows that are here and have no groups."""
+        said = not isinstance(self.learners, str) or self.smoothing != "auto"
+        if said or not isinstance(batches, list | Stream) or not len(batches):
+            return False
+        rows = batches.rows if isinstance(batches, Stream) else sum(map(len, batches))
+        beside = batches[0].group is not None or batches[0].brought is not None
+        return not beside and is_many(rows, len(naming.classes), schema.statistics)
+
     def predict_proba(self, X: Any, *, pred_probs: Any = None) -> Array:
         """Compute P(true class | x), (n, K); X is None where there were probabilities alone."""
         batch = self._batch_with_probabilities(X, None, pred_probs)
         with kernels.using(threads=self._threads()):
-            return self.model_.posterior(batch)
+            return Posterior.of(self.model_.posterior(batch)).array
 
     def predict(self, X: Any, *, pred_probs: Any = None) -> NDArray[Any]:
         """Name the most probable true class of each row."""
@@ -169,7 +195,8 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
 
     def true_class_proba(self, X: Any, y: Any, *, pred_probs: Any = None) -> Array:
         """Compute P(true class | x, given label), (n, K)."""
-        return self.model_.posterior(self._batch_with_probabilities(X, y, pred_probs))
+        batch = self._batch_with_probabilities(X, y, pred_probs)
+        return Posterior.of(self.model_.posterior(batch)).array
 
     def error_probability(self, X: Any, y: Any, *, pred_probs: Any = None) -> Array:
         """Compute P(true class is not the given label | x, given label), (n,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -212,7 +213,9 @@ def _named(
     values = summary.distinct.to_pylist()
     if summary.whole and pa.types.is_floating(summary.type):
         values = [int(value) for value in values]
-    return inputs.named(np.array(values), classifier.channel, looked.rows)
+    with warnings.catch_warnings():  # each name stands here once, however many rows bear it
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        return inputs.named(np.array(values), classifier.channel, looked.rows)
 
 
 def _few(names: list[str]) -> str:

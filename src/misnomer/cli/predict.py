@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from misnomer.audit.inputs import described
 from misnomer.audit.request import is_large
-from misnomer.classifiers.wide import WideModel
+from misnomer.posterior import Posterior
 from misnomer.rows.columns.encode import unseen
 from misnomer.rows.files.excel import write_workbook
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import read_table, scan
 from misnomer.store.folders import reading
-from misnomer.store.models import load_predictor
+from misnomer.store.models import load_model
 from misnomer.store.writing import print_tables, replacing, with_column, write_tables
 
+_MAX_PROBA = 1_000  # classes that have a column each
 FORMS = (".csv", ".parquet", ".xlsx")  # in which predictions are written
 
 
@@ -84,15 +84,13 @@ def _check_writable(out: Path, *, large: bool, force: bool) -> None:
 
 def _loaded(model: Path) -> Any:
     if not model.is_dir():
-        return load_predictor(model)
+        return load_model(model)
     with reading(model):
-        return load_predictor(model / "model.safetensors")
+        return load_model(model / "model.safetensors")
 
 
 def unknown(classifier: Any, rows: pa.Table) -> list[str]:
     """Say which categories the model has not seen, and how many rows tell it nothing at all."""
-    if isinstance(classifier, WideModel):
-        return []
     notes = []
     for column in classifier.model_.schema.columns:
         if column.kind == "categorical" and column.name in rows.column_names:
@@ -113,43 +111,36 @@ def unknown(classifier: Any, rows: pa.Table) -> list[str]:
 
 def classified(classifier: Any, rows: pa.Table, file: str, *, proba: bool) -> pa.Table:
     """Classify some rows of a file."""
-    if proba and isinstance(classifier, WideModel):
+    if proba and len(classifier.classes_) > _MAX_PROBA:
         raise ValueError(
             f"the model has {len(classifier.classes_):,} classes: leave --proba out, the most "
             "probable class comes with its probability"
         )
     try:
-        if isinstance(classifier, WideModel):
-            place, chance = classifier.best(rows)
-            return _extended(rows, _answer(classifier.classes_, place, chance))
-        share = classifier.predict_proba(rows)
+        shares = Posterior.of(classifier.model_.posterior(classifier._batch(rows)))
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
-    return predicted(rows, classifier.classes_, share, proba=proba)
+    return predicted(rows, classifier.classes_, shares, proba=proba)
 
 
-def predicted(rows: pa.Table, classes: Any, share: Any, *, proba: bool) -> pa.Table:
+def predicted(rows: pa.Table, classes: Any, shares: Posterior, *, proba: bool) -> pa.Table:
     """Put the most probable class and its probability behind the rows' own columns.
 
     Examples
     --------
     >>> rows = pa.table({"age": [30]})
-    >>> predicted(rows, np.array(["no", "yes"]), np.array([[0.25, 0.75]]), proba=False).to_pylist()
+    >>> import numpy as np
+    >>> shares = Posterior.of(np.array([[0.25, 0.75]]))
+    >>> predicted(rows, np.array(["no", "yes"]), shares, proba=False).to_pylist()
     [{'age': 30, 'predicted_class': 'yes', 'probability': 0.75}]
     """
-    best = share.argmax(axis=1)
-    columns = _answer(classes, best, share[np.arange(len(share)), best])
+    columns = {
+        "predicted_class": pa.array(classes[shares.best].tolist()),
+        "probability": pa.array(shares.share.max(axis=1)),
+    }
     if proba:
-        columns |= {f"P({name})": pa.array(share[:, k]) for k, name in enumerate(classes.tolist())}
-    return _extended(rows, columns)
-
-
-def _answer(classes: Any, place: Any, chance: Any) -> dict[str, pa.Array]:
-    names = pa.array(classes[place].tolist())
-    return {"predicted_class": names, "probability": pa.array(chance)}
-
-
-def _extended(rows: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
+        for name, share in zip(classes.tolist(), shares.array.T, strict=True):
+            columns[f"P({name})"] = pa.array(share)
     for name, column in columns.items():
         rows = with_column(rows, name, column)
     return rows

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from misnomer.channel import unlabeled
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.families import Gaussian
 from misnomer.papers.preset import Preset
 from misnomer.solvers.em import mixture

@@ -8,8 +8,8 @@ from typing import Any
 
 from misnomer.channel import Channel
 from misnomer.classifiers import labels
-from misnomer.classifiers.base import NoisyLabelNB
 from misnomer.classifiers.inputs import Naming
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.task import Fit
 

@@ -63,7 +63,7 @@ class ReliabilityDisplay(Display):
         bins : int, default 10
             How many bins between 0 and 1.
         """
-        if truth is None and (audit.matrix <= 0).any():
+        if truth is None and not audit.noise.is_positive:
             raise ValueError(
                 "A noise matrix with zeros leaves no forecast of the given labels to check: "
                 "give the true labels as truth."

@@ -49,7 +49,7 @@ def _ends(rows: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], 
 
 def tables(audit: Audit, page: Any) -> list[RenderableType]:
     """Lay the annotators or the groups out for a terminal; nothing where there are none."""
-    if getattr(audit, "sources", None) is None:
+    if audit.sources is None:
         return []
     rows, more = _ends(table_rows(audit), _LINES)
     table = page.table()

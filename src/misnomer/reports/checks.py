@@ -17,7 +17,7 @@ _LINES = 30
 
 def checks_of(audit: Any) -> Any:
     """Take the checks of an audit that has a sample of them; else None."""
-    checks = getattr(audit, "checks", None)
+    checks = audit.checks
     return None if checks is None or checks.sample is None else checks
 
 
@@ -29,13 +29,8 @@ def checks_words(audit: Any) -> dict[str, Any]:
     rows: list[tuple[str, Estimate | None]] = [("all labels", checks.error_rate)]
     if checks.kind == "sheet":
         rows.append(("all labels, had you stopped whenever you liked", checks.running_rate))
-    if not hasattr(audit, "posterior"):  # thousands of labels: a row each at most
-        return {"counts": checks.counts, "how": HOW[checks.kind], "rows": rows}
-    rows += [(f"labels “{wording.shown(name)}”", one) for name, one in checks.by_label.items()]
-    rows += [
-        (f"rows that truly are “{wording.shown(name)}”", one)
-        for name, one in checks.by_class.items()
-    ]
+    for words, shares in (("labels", checks.by_label), ("rows that truly are", checks.by_class)):
+        rows += [(f"{words} “{wording.shown(name)}”", one) for name, one in shares.items()]
     return {"counts": checks.counts, "how": HOW[checks.kind], "rows": rows[:_LINES]}
 
 
@@ -51,14 +46,13 @@ def checks_json(audit: Any) -> dict[str, Any]:
         "running_rate": asdict(checks.running_rate),
         "rows_needed": {"0.05": checks.rows_needed(0.05), "0.02": checks.rows_needed(0.02)},
     }
-    if not hasattr(audit, "posterior"):  # thousands of labels: a row each at most
-        return {"checks": overall}
-    matrix, low, high = checks.noise_matrix
-    parts = {
+    parts: dict[str, Any] = {
         "by_label": _listed(checks.by_label),
         "by_class": _listed(checks.by_class),
-        "noise_matrix": {"value": matrix, "low": low, "high": high},
     }
+    if audit.noise.is_whole:
+        value, low, high = checks.noise_matrix
+        parts["noise_matrix"] = {"value": value, "low": low, "high": high}
     return {"checks": overall | parts}
 
 

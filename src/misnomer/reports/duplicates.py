@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from misnomer.reports.wording import row_name, row_title, shown
 from misnomer.rows.neighbors import duplicates as equal_rows
@@ -67,25 +68,27 @@ def duplicates(audit: Audit) -> Duplicates | None:
     equal = equal_rows(audit.data.select(names), labels)
     place = equal.group
     counts = _label_counts(place, audit.given, len(audit.labels))
-    apart = np.flatnonzero((counts > 0).sum(axis=1) > 1)
-    labeled = counts[apart].sum(axis=1)
-    least = int((labeled - counts[apart].max(axis=1, initial=0)).sum())
+    apart = np.flatnonzero(np.diff(counts.indptr) > 1)
+    labeled = counts.sum(axis=1)[apart]
+    least = int((labeled - counts.max(axis=1).toarray().ravel()[apart]).sum())
     order = apart[np.argsort(-labeled, kind="stable")][:_MOST]
-    largest = tuple(_equal(audit, np.flatnonzero(place == one), counts[one]) for one in order)
+    largest = tuple(_equal(audit, np.flatnonzero(place == one), counts[[one]]) for one in order)
     return Duplicates(equal.repeated, len(apart), int(labeled.sum()), least, largest, place)
 
 
-def _label_counts(group: NDArray[np.int64], given: NDArray[np.int64], labels: int) -> NDArray[Any]:
+def _label_counts(
+    group: NDArray[np.int64], given: NDArray[np.int64], labels: int
+) -> sparse.csr_array:
     """Count the labels of each group, (groups, L); rows of group -1 are left out."""
-    at, groups = (given >= 0) & (group >= 0), int(group.max(initial=-1)) + 1
-    flat = np.bincount(group[at] * labels + given[at], minlength=groups * labels)
-    return flat.reshape(groups, labels)
+    at = np.flatnonzero((given >= 0) & (group >= 0))
+    shape = (max(int(group.max(initial=-1)) + 1, 1), labels)
+    return sparse.csr_array((np.ones(len(at), np.int64), (group[at], given[at])), shape=shape)
 
 
-def _equal(audit: Audit, rows: NDArray[np.intp], counts: NDArray[Any]) -> Equal:
-    order = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k] > 0]
+def _equal(audit: Audit, rows: NDArray[np.intp], counts: sparse.csr_array) -> Equal:
+    order = counts.indices[np.lexsort((counts.indices, -counts.data))]
     named = tuple(row_name(audit, int(row)) for row in rows[:_NAMES])
-    labels = tuple((shown(audit.labels[k], 40), int(counts[k])) for k in order[:6])
+    labels = tuple((shown(audit.labels[k], 40), int(counts[0, k])) for k in order[:6])
     return Equal(named, max(0, len(rows) - _NAMES), labels)
 
 
@@ -104,7 +107,7 @@ class Neighbors:
     alone: tuple[tuple[str, str], ...]  # some of them, the most doubtful first
 
 
-def neighbors(audit: Any, equal: NDArray[np.int64] | None = None) -> Neighbors | None:
+def neighbors(audit: Audit, equal: NDArray[np.int64] | None = None) -> Neighbors | None:
     """Put it into words; None where rows were not compared. ``equal`` numbers equal rows."""
     unusual = audit.unusual
     if unusual is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability
+from misnomer.posterior import NoiseMatrix
 from misnomer.reports.wording import percent, whole
 
 Array = NDArray[np.float64]
@@ -124,15 +125,17 @@ def calibration(curve: Reliability) -> Figure:
     return Figure(tuple(marks), _shares_across(), up)
 
 
-def overview(matrix: Array, right: NDArray[np.bool_]) -> list[tuple[int, int, float]]:
-    """Choose the cells of a large matrix that are worth a dot: (given, true, depth)."""
-    wrong = np.where(right, 0.0, matrix)
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_CELLS]
-    places = zip(*np.unravel_index(worst, matrix.shape), strict=True)
+def overview(noise: NoiseMatrix, right: NDArray[np.intp]) -> list[tuple[int, int, float]]:
+    """Choose the cells of a large matrix that are worth a dot: (given, true, depth).
+
+    ``right`` is the class of each label, (L,).
+    """
+    wrong = np.where(right[noise.given] == noise.true, 0.0, noise.value)
+    worst = np.argsort(-wrong, kind="stable")[:_MOST_CELLS]
     return [
-        (int(y), int(z), max(0.25, math.sqrt(wrong[y, z])))
-        for y, z in places
-        if wrong[y, z] > 0.005
+        (int(noise.given[i]), int(noise.true[i]), max(0.25, math.sqrt(wrong[i])))
+        for i in worst
+        if wrong[i] > 0.005
     ]
 
 

@@ -24,20 +24,16 @@ from misnomer.reports.json import calibration, finite, histogram, parameters
 from misnomer.reports.suspects import (
     Suspect,
     confusions,
-    is_wide,
     same_name,
     suspects,
     true_given,
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from misnomer.audit.result import Audit
 
 # A page to be read, not a dump: all rows are in the files beside it.
 _SUSPECTS, _LABELS, _COLUMNS, _CONFUSIONS = 50, 25, 60, 40
-_MANY_SUSPECTS, _MANY_LABELS, _MANY_CONFUSIONS = 100, 50, 100  # of thousands of labels
 _ROOMY, _WHOLE_MATRIX = 6, 30  # classes that have room for intervals, and for a cell each
 
 _ARGUMENT = r"(?:'[^']*'|[^\s,;']*[^\s,;.')])"
@@ -45,36 +41,32 @@ _OPTION = re.compile(rf"--[a-z][a-z-]*(?: {_ARGUMENT})?")
 _COMMAND = re.compile(rf"misnomer [a-z]+ {_ARGUMENT}(?: --[a-z][a-z-]*(?: {_ARGUMENT})?)*")
 
 
-def to_html(audit: Any, issues: pa.Table | None = None) -> str:
+def to_html(audit: Audit) -> str:
     """Render the whole report as one page that needs nothing else: no network, no script.
 
     Parameters
     ----------
-    audit : Audit or WideAudit
-        The audit; of thousands of labels there is neither a matrix nor an explanation.
-    issues : Arrow table, optional
-        The flagged rows, the worst first, where the rows themselves are not in memory.
+    audit : Audit
+        The audit.
 
     Returns
     -------
     str
         The page. Every name and cell in it is escaped.
     """
-    wide = is_wide(audit)
-    equal = None if wide else duplicates(audit)
-    most = _MANY_SUSPECTS if wide else _SUSPECTS
+    equal = duplicates(audit)
     return (
         _environment()
         .get_template("report.html")
         .render(
             **_answer(audit),
-            **(_largest(audit) if wide else _matrix(audit)),
+            **_matrix(audit),
             **_doubts(audit),
             **_places(audit),
-            sources={} if wide else source_rows(audit),
+            sources=source_rows(audit),
             duplicates=equal,
-            neighbors=None if wide else neighbors(audit, None if equal is None else equal.group),
-            suspects=[_suspect(one) for one in suspects(audit, most, issues)],
+            neighbors=neighbors(audit, None if equal is None else equal.group),
+            suspects=[_suspect(one) for one in suspects(audit, _SUSPECTS)],
             **_method(audit),
         )
     )
@@ -125,7 +117,7 @@ def _answer(audit: Audit) -> dict[str, Any]:
         "span": wording.span,
         "number": wording.number,
         "interval": figures.interval(audit.error_rate),
-        "flagged": wording.flagged(audit),
+        "flagged": audit.flagged,
         "sampled": wording.sampled(audit),
     }
 
@@ -150,32 +142,27 @@ def source_of(audit: Any) -> dict[str, str]:
 
 def _matrix(audit: Audit) -> dict[str, Any]:
     """Lay out both directions of the matrix, or the largest confusions where it is large."""
-    right, small = same_name(audit), max(audit.matrix.shape) <= _WHOLE_MATRIX
-    back = true_given(audit.matrix, audit.prior)
+    small = max(audit.noise.shape) <= _WHOLE_MATRIX
+    listed = confusions(audit, 15 if small else _CONFUSIONS)
+    more = audit.confusions.num_rows - len(listed)
     words = (
-        f"With {len(audit.classes)} classes the whole matrix has {audit.matrix.size:,} cells; "
-        "these are the confusions that spoil most rows. The matrix itself is in"
+        f"With {len(audit.classes):,} classes the matrix is too large to be shown: these are the "
+        f"confusions that spoil most rows. {more:,} more confusions are in"
     )
+    right = audit.class_of_label
     return {
-        "cells": {"forth": _cells(audit.matrix, right), "back": _cells(back, right)}
-        if small
-        else None,
-        "dense": max(audit.matrix.shape) > _ROOMY,
-        "elsewhere": None if small else (words, "audit.noise_matrix"),
-        "overview": [] if small else figures.overview(audit.matrix, right),
-        "confusions": confusions(audit, 15 if small else _CONFUSIONS),
+        "cells": _both_ways(audit) if small else None,
+        "dense": max(audit.noise.shape) > _ROOMY,
+        "elsewhere": None if small else (words, "confusions.csv"),
+        "overview": [] if small else figures.overview(audit.noise, right),
+        "confusions": listed,
     }
 
 
-def _largest(audit: Any) -> dict[str, Any]:
-    """List the confusions of thousands of labels, of which no matrix is kept."""
-    more = audit.confusions.num_rows - _MANY_CONFUSIONS
-    return {
-        "cells": None,
-        "overview": [],
-        "elsewhere": (f"{more:,} more confusions are in", "confusions.csv") if more > 0 else None,
-        "confusions": confusions(audit, _MANY_CONFUSIONS),
-    }
+def _both_ways(audit: Audit) -> dict[str, Any]:
+    right = same_name(audit)
+    back = true_given(audit.matrix, audit.prior)
+    return {"forth": _cells(audit.matrix, right), "back": _cells(back, right)}
 
 
 def _cells(matrix: Any, right: Any) -> list[list[dict[str, Any]]]:
@@ -192,7 +179,7 @@ def _cells(matrix: Any, right: Any) -> list[list[dict[str, Any]]]:
 
 def _doubts(audit: Audit) -> dict[str, Any]:
     """Draw how doubtful the rows are, and how far the forecasts hold."""
-    counts, curve = histogram(audit), None if is_wide(audit) else calibration(audit)
+    counts, curve = histogram(audit), calibration(audit)
     return {
         "histogram": figures.histogram(counts),
         "counts": finite(counts),
@@ -201,16 +188,14 @@ def _doubts(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _places(audit: Any) -> dict[str, Any]:
+def _places(audit: Audit) -> dict[str, Any]:
     """Say which labels and which values hold more errors than their share."""
-    spots, wide = by_label(audit), is_wide(audit)
-    share = {} if wide else _true_shares(audit)
-    few = spots[: _MANY_LABELS if wide else _LABELS]
+    spots, share = by_label(audit), _true_shares(audit)
+    few = spots[:_LABELS]
     return {
         "labels": [(spot, share.get(spot.value)) for spot in few],
-        "has_shares": not wide,
         "more_labels": len(spots) - len(few),
-        "values": None if wide else by_value(audit),
+        "values": by_value(audit),
     }
 
 
@@ -228,8 +213,6 @@ def _true_shares(audit: Audit) -> dict[str, Any]:
 
 def _suspect(one: Suspect) -> dict[str, Any]:
     """Turn the weights of one row into bars around a middle line, in percent of half the width."""
-    if one.why is None:
-        return {"row": one, "bars": []}
     terms = one.why.heaviest(8)
     every = [*terms, ("In all", None, one.why.log_odds)]
     largest = max(abs(weight) for *_, weight in every)
@@ -249,7 +232,7 @@ def _suspect(one: Suspect) -> dict[str, Any]:
     return {"row": one, "bars": bars, "against": one.why.against, "towards": one.why.suggested}
 
 
-def _method(audit: Any) -> dict[str, Any]:
+def _method(audit: Audit) -> dict[str, Any]:
     """Say what was fitted, what that rests on, and how to do it again."""
     from misnomer.version import __version__
 
@@ -260,7 +243,7 @@ def _method(audit: Any) -> dict[str, Any]:
         "kinds": sorted(kinds.items()),
         "families": list(audit.fitted.families.items())[:_COLUMNS],
         "more_families": max(0, len(audit.fitted.families) - _COLUMNS),
-        "again": None if is_wide(audit) else _again(audit),
+        "again": _again(audit),
     }
 
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
-from misnomer.reports import wording
 from misnomer.reports.annotator_tables import sources_json
 from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.suspects import Suspect, confusions, is_wide, suspects, true_given
+from misnomer.reports.suspects import Suspect, confusions, suspects, true_given
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -38,14 +37,11 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
     Returns
     -------
     dict
-        Matrices are lists of rows: rows given, columns true. Numbers are finite or None.
+        Matrices are lists of rows: rows given, columns true; None where an audit keeps the pairs
+        that occur, which are among the confusions. Numbers are finite or None.
     """
     from misnomer.version import __version__
 
-    if is_wide(audit):  # thousands of labels: no matrix, no explanations
-        many: Any = audit
-        known: dict[str, Any] = finite({"schema_version": SCHEMA_VERSION, **many.to_dict()})
-        return known
     content = {
         "schema_version": SCHEMA_VERSION,
         "misnomer_version": __version__,
@@ -63,7 +59,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
             "total": audit.fitted.rows,
             "labeled": audit.fitted.labeled,
             "trusted": audit.fitted.trusted,
-            "flagged": wording.flagged(audit),
+            "flagged": audit.flagged,
         },
         **_matrices(audit),
         **_details(audit, most),
@@ -90,13 +86,11 @@ def _estimate(estimate: Estimate) -> dict[str, float]:
 
 
 def _matrices(audit: Audit) -> dict[str, Any]:
+    whole = audit.noise.is_whole
+    parts = ("value", "low", "high")
     return {
-        "noise_matrix": {
-            "value": audit.matrix,
-            "low": audit.matrix_low,
-            "high": audit.matrix_high,
-        },
-        "true_given": true_given(audit.matrix, audit.prior),
+        "noise_matrix": {name: audit.noise.array(name) if whole else None for name in parts},
+        "true_given": true_given(audit.matrix, audit.prior) if whole else None,
         "class_prior": {
             "given_share": audit.given_share,
             "value": audit.prior,
@@ -121,7 +115,6 @@ def _details(audit: Audit, most: int) -> dict[str, Any]:
 
 
 def _suspect(one: Suspect) -> dict[str, Any]:
-    assert one.why is not None  # only an audit of thousands of labels has no explanation
     terms = one.why.heaviest(8)
     return {
         "position": one.position,
@@ -151,7 +144,7 @@ def calibration(audit: Audit) -> Reliability | None:
     A channel with a structural zero hides what the row alone says, so there is nothing to check;
     nor is there where the label is a vote, or has a channel for each group.
     """
-    if audit.sources is not None or (audit.matrix <= 0).any() or not (audit.given >= 0).any():
+    if audit.sources is not None or not audit.noise.is_positive or not (audit.given >= 0).any():
         return None
     share = forget_labels(audit.posterior, audit.given, audit.matrix)
     return forecast_reliability(share[~audit.trusted], audit.given[~audit.trusted], audit.matrix)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
-from misnomer.reports.wording import row_name, shown
+from misnomer.reports.wording import row_name, row_title, shown
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 
 _MOST_CELLS = 12
-# What a table of issues says of a row before the row's own columns.
-_OWN = ("row", "line", "given_label", "suggested_label", "error_probability", "label_quality")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,61 +32,39 @@ class Suspect:
     given: Any
     suggested: Any
     error_probability: float  # P(the given label is wrong)
-    why: Explanation | None  # the weights of evidence; of thousands of labels there are none
+    why: Explanation  # the weights of evidence
     cells: tuple[tuple[str, str], ...]  # the first cells of the row itself
 
 
-def suspects(audit: Any, most: int = 25, issues: pa.Table | None = None) -> list[Suspect]:
-    """List the worst flagged rows, in the order of ``audit.issues``.
-
-    ``issues`` is the table of them, where the rows themselves are not in memory.
-    """
-    listed, lines = [], audit.shape.lines
-    for nth, position in enumerate(audit.ranking[:most].tolist()):
-        name = _name(audit, position, issues, nth)
-        listed.append(
-            Suspect(
-                position=position,
-                name=name,
-                title=f"{audit.shape.noun} {name}",
-                line=None if lines is None else int(lines[position]),
-                given=audit.labels[audit.given[position]],
-                suggested=audit.classes[audit.suggested[position]],
-                error_probability=float(audit.error_probability[position]),
-                why=None if is_wide(audit) else audit.explain_at(position),
-                cells=_cells(audit.data, position, {audit.label})
-                if issues is None
-                else _cells(issues, nth, {*_OWN, audit.label}),
-            )
+def suspects(audit: Audit, most: int = 25) -> list[Suspect]:
+    """List the worst flagged rows, in the order of ``audit.issues``."""
+    lines = audit.shape.lines
+    return [
+        Suspect(
+            position=position,
+            name=row_name(audit, position),
+            title=row_title(audit, position),
+            line=None if lines is None else int(lines[position]),
+            given=audit.labels[audit.given[position]],
+            suggested=audit.classes[audit.suggested[position]],
+            error_probability=float(audit.error_probability[position]),
+            why=audit.explain_at(position),
+            cells=_cells(audit.data, position, audit.label),
         )
-    return listed
+        for position in audit.ranking[:most].tolist()
+    ]
 
 
-def _name(audit: Any, position: int, issues: pa.Table | None, nth: int) -> str:
-    """Name a row as the user finds it, by what ``issues`` says where there is no other place."""
-    id = audit.shape.id
-    if issues is None or id not in issues.column_names:
-        return row_name(audit, position)
-    return shown(issues.column(id)[nth].as_py())
-
-
-def is_wide(audit: Any) -> bool:
-    """Tell an audit of thousands of labels, which has no matrix and explains no single rows."""
-    return not hasattr(audit, "posterior")
-
-
-def _cells(data: pa.Table, position: int, left_out: set[str]) -> tuple[tuple[str, str], ...]:
+def _cells(data: pa.Table, position: int, label: str) -> tuple[tuple[str, str], ...]:
     """Read the row back, without its label; the longest texts are cut."""
     names = data.column_names  # slow to ask for again and again
-    places = [i for i, name in enumerate(names) if name not in left_out][:_MOST_CELLS]
+    places = [i for i, name in enumerate(names) if name != label][:_MOST_CELLS]
     return tuple(
         (shown(names[i]), shown(data.column(i)[position].as_py(), longest=400)) for i in places
     )
 
 
 Array = NDArray[np.float64]
-
-_FEWEST = 0.05  # expected rows that are worth a line
 
 
 @dataclass(frozen=True)
@@ -101,28 +76,10 @@ class Confusion:
     given: Any
     rows: float  # the expected number of such rows
     given_of_true: float  # P(given | true)
-    # its interval, and P(true | given); of thousands of labels they are not known
-    low: float | None = None
-    high: float | None = None
-    true_of_given: float | None = None
-
-
-def expected_rows(posterior: Array, given: NDArray[np.int64], labels: int) -> Array:
-    """Add the posterior up by given label: ``sum_{i: y_i = y} P(z | x_i, y_i)``, (L, K).
-
-    Its cells off the diagonal add up to the expected number of wrong labels.
-
-    Examples
-    --------
-    >>> expected_rows(np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([0, 0]), 2).tolist()
-    [[1.25, 0.75], [0.0, 0.0]]
-    """
-    known = np.flatnonzero(given >= 0)
-    belongs = sparse.csr_array(
-        (np.ones(len(known)), (given[known], known)), shape=(labels, len(given))
-    )
-    rows: Array = belongs @ posterior
-    return rows
+    # its interval, and P(true | given)
+    low: float
+    high: float
+    true_of_given: float
 
 
 def true_given(matrix: Array, prior: Array) -> Array:
@@ -140,23 +97,10 @@ def true_given(matrix: Array, prior: Array) -> Array:
 
 def same_name(audit: Audit) -> NDArray[np.bool_]:
     """Tell which cells of the matrix are right labels, (L, K)."""
-    where = {name: k for k, name in enumerate(audit.classes)}
-    home = np.array([where.get(name, -1) for name in audit.labels])
-    right: NDArray[np.bool_] = home[:, None] == np.arange(len(audit.classes))
+    right: NDArray[np.bool_] = audit.class_of_label[:, None] == np.arange(len(audit.classes))
     return right
 
 
-def confusions(audit: Any, most: int = 20) -> list[Confusion]:
+def confusions(audit: Audit, most: int = 20) -> list[Confusion]:
     """List the confusions that spoil most rows, the worst first."""
-    if is_wide(audit):
-        return [Confusion(**one) for one in audit.confusions.slice(0, most).to_pylist()]
-    rows = expected_rows(audit.posterior, audit.given, len(audit.labels))
-    back = true_given(audit.matrix, audit.prior)
-    wrong = np.where(same_name(audit), 0.0, rows)
-    worst = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    numbers = (wrong, audit.matrix, audit.matrix_low, audit.matrix_high, back)
-    return [
-        Confusion(audit.classes[z], audit.labels[y], *(float(m[y, z]) for m in numbers))
-        for y, z in zip(*np.unravel_index(worst, wrong.shape), strict=True)
-        if wrong[y, z] >= _FEWEST
-    ]
+    return [Confusion(**one) for one in audit.confusions.slice(0, most).to_pylist()]

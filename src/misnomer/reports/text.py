@@ -18,7 +18,6 @@ from misnomer.reports.suspects import (
     Confusion,
     Suspect,
     confusions,
-    is_wide,
     same_name,
     suspects,
     true_given,
@@ -101,7 +100,7 @@ def _rate(audit: Audit, page: _Page) -> RenderableType:
         *([] if checked is None else [checked]),
         ("Wrong labels", f"{wording.percent(rate.value)} ({wording.span(rate)})"),
         ("In rows", f"{wording.number(count.value)} ({wording.span(count, wording.number)})"),
-        ("Flagged", wording.counted(wording.flagged(audit), "row")),
+        ("Flagged", wording.counted(audit.flagged, "row")),
         ("Labeled", f"{fitted.labeled:,} of {wording.counted(fitted.rows, 'row')}{trusted}"),
     ):
         table.add_row(page.say(name), page.say(value))
@@ -112,7 +111,7 @@ def _noise(audit: Audit, page: _Page) -> RenderableType:
     """Show the matrix where it fits, else the largest confusions."""
     names = [wording.shown(name, _NAME) for name in audit.classes]
     room = _NAME + 2 + sum(max(cell_len(name), 6) + 2 for name in names)
-    if not is_wide(audit) and len(names) <= 10 and room <= page.width:
+    if len(names) <= 10 and room <= page.width:
         forth = "P(given label | true class): each column sums to 100%"
         back = "P(true class | given label): each row sums to 100%"
         return Group(
@@ -153,8 +152,7 @@ def _list(worst: list[Confusion], page: _Page) -> RenderableType:
         table.add_column(page.say(name, "dim"), justify=justify)  # type: ignore[arg-type]
     if not page.narrow:
         table.add_column(page.say("of the true class", "dim"), justify="right")
-        if worst[0].true_of_given is not None:
-            table.add_column(page.say("of the label", "dim"), justify="right")
+        table.add_column(page.say("of the label", "dim"), justify="right")
     for one in worst:
         cells = [
             wording.shown(one.true, 30),
@@ -162,8 +160,7 @@ def _list(worst: list[Confusion], page: _Page) -> RenderableType:
             wording.number(one.rows),
         ]
         if not page.narrow:
-            shares = (one.given_of_true, one.true_of_given)
-            cells += [wording.percent(share) for share in shares if share is not None]
+            cells += [wording.percent(one.given_of_true), wording.percent(one.true_of_given)]
         table.add_row(*map(page.say, cells))
     return Group(page.say("Largest confusions", "bold"), Padding(table, (0, 0, 0, 2), expand=False))
 
@@ -195,8 +192,6 @@ def _suspect(one: Suspect, page: _Page) -> list[RenderableType]:
         page.say(f", {wording.chance(one.error_probability)} likely wrong"),
     )
     line = Padding(head, (0, 0, 0, 2), expand=False)
-    if one.why is None:
-        return [line]
     why = zip(one.why.names, one.why.values, one.why.weights.tolist(), strict=True)
     loud = [term for term in why if term[2] >= _FAINT][:_TERMS]
     against = ", ".join(

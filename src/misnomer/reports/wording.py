@@ -186,11 +186,6 @@ def row_title(audit: Any, position: int) -> str:
     return f"{audit.shape.noun} {row_name(audit, position)}"
 
 
-def flagged(audit: Any) -> int:
-    """Count the labels that are called wrong, among all rows."""
-    return int(getattr(audit, "flagged", len(audit.ranking)))
-
-
 def sampled(audit: Any) -> str:
     """Say so where the rows at hand are a sample of those that were judged."""
     return " of the sample" if len(audit.given) < audit.fitted.rows else ""

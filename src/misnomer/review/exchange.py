@@ -83,7 +83,7 @@ def argilla_record(audit: Audit, row: int, one: Decision | None) -> dict[str, An
         "suggestions": {
             "label": {
                 "value": str(audit.classes[audit.suggested[row]]),
-                "score": float(audit.posterior[row].max()),
+                "score": float(audit.shares.share[row].max()),
                 "agent": "misnomer",
             }
         },

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.audit.result import places
-from misnomer.evidence import chance_of_right
-
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
@@ -56,8 +53,7 @@ def rank_rows(audit: Audit, version: int = 0) -> Ranking:
     """Rank the labeled rows of an audit; those trusted beforehand are left out."""
     judged = (audit.given >= 0) & ~audit.trusted
     rows = np.flatnonzero(judged)
-    right = chance_of_right(audit.posterior, places(audit.labels, audit.classes)[audit.given])
-    doubt = entropy(audit.posterior)
+    right, doubt = audit.right, audit.shares.entropy
     return Ranking(
         version=version,
         wrong=np.nan_to_num(audit.error_probability),
@@ -70,19 +66,6 @@ def rank_rows(audit: Audit, version: int = 0) -> Ranking:
             "information": rows[np.argsort(-doubt[rows], kind="stable")],
         },
     )
-
-
-def entropy(posterior: Array) -> Array:
-    """Compute ``-sum_z P(z) log P(z)``, (n,): what an answer is expected to tell, in nats.
-
-    Examples
-    --------
-    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
-    [0.0, 0.693]
-    """
-    share = np.clip(posterior, 1e-300, 1.0)
-    heat: Array = np.clip(-(posterior * np.log(share)).sum(axis=1), 0.0, None)
-    return heat
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.kernels.blocks import Words
 from misnomer.model import Model
+from misnomer.posterior import NoiseMatrix, Posterior
 from misnomer.smoothing import Smoothing
 from misnomer.stats import Stats, Sums
 from misnomer.table import Batch, Fold, Schema
@@ -41,6 +42,7 @@ class Task:
     progress: Progress | None = None  # called as ``progress(pass, objective)``
     # numbers of rows that were drawn by chance and checked: every sample of the rows holds them
     checked: NDArray[np.int64] | None = None
+    sparse: bool = False  # whether labels are so many that only what occurs is kept
 
     @cached_property
     def extent(self) -> tuple[int, int]:
@@ -106,7 +108,7 @@ def tally(batch: Batch, code: NDArray[Any], size: int) -> Stats:
 class Judge(Protocol):
     """Judges rows as the solver judged those that it learned from."""
 
-    def posterior(self, batch: Batch) -> Array:
+    def posterior(self, batch: Batch) -> Array | Posterior:
         """Compute P(true class | what is known of each row), (n, K)."""
         ...
 
@@ -131,8 +133,10 @@ class Details:
 
     virtual: Array | None = None  # the virtual examples in the model's weights
     class_shares: Array | None = None  # (K,): of the true classes, where the prior is not they
-    noise_matrix: Array | None = None  # (L, K): where the model's channel is not it
-    posterior: Array | None = None  # (n, K): P(true class) of the rows, each by the others
+    # (L, K): where the model's channel is not it
+    noise_matrix: Array | NoiseMatrix | None = None
+    # (n, K): P(true class) of the rows, each by the others
+    posterior: Array | Posterior | None = None
     judge: Judge | None = None
     opinion: Opinion | None = None
     groups: object = None  # what was found of groups of rows, by the head

@@ -5,8 +5,7 @@ import pytest
 
 from misnomer import audit
 from misnomer.audit.batches import collector
-from misnomer.review.refit.large import LargeRefit
-from misnomer.review.rows.large import LargeRows
+from misnomer.review.rows.large import LargeRefit, LargeRows
 from misnomer.review.rows.origin import load_for_review
 from tests.audit.batches.rows import save_stream
 from tests.crowds import sites

@@ -12,7 +12,7 @@ from misnomer.audit.batches import collector
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Filter, as_filter
-from misnomer.review.refit import large as large_refit
+from misnomer.review.rows import large as large_rows
 from misnomer.review.rows.index import FOLDER
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.rows.source import fingerprint
@@ -107,7 +107,7 @@ def test_progress_adds_up(review, known):
 
 
 def test_a_refit_moves_the_worst_rows(review, audited, monkeypatch):
-    monkeypatch.setattr(large_refit, "N_WORST_ROWS", 500)
+    monkeypatch.setattr(large_rows, "N_WORST_ROWS", 500)
     truth = audited[1]
     before = review.rows("probability", Filter(state="all"))
     for row in before[:12].tolist():

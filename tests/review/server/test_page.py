@@ -14,7 +14,7 @@ pytest.importorskip("starlette", reason="misnomer[review] is not installed")
 pytest.importorskip("uvicorn", reason="misnomer[review] is not installed")
 
 from misnomer.audit import audit
-from misnomer.classifiers.base import NoisyLabelNB
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.cli.review import _summary, export
 from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import load_for_review

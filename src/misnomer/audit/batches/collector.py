@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.frames import answer_columns
+from misnomer.audit.frames import answer_columns, renamed
 from misnomer.audit.numbers import ROWS
-from misnomer.audit.result import doubt, places
+from misnomer.audit.result import places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.terms import RowTerms
 from misnomer.engines.local import joined
-from misnomer.evidence import chance_of_right
+from misnomer.posterior import Posterior
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
 from misnomer.solvers.task import Details
@@ -40,14 +40,12 @@ class JudgedRows:
 
     given: NDArray[np.int64]  # -1 where there is none
     trusted: NDArray[np.bool_]
-    posterior: Array  # (n, K)
+    shares: Posterior
     wrong: Array  # (n,) P(the label is wrong), 0 where there is none
     flagged: NDArray[np.bool_]
 
 
-def judged_rows(
-    classifier: NoisyLabelEstimator, batch: Batch, posterior: Array | None = None
-) -> JudgedRows:
+def judged_rows(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None) -> JudgedRows:
     """Judge some rows, by the solver's own posterior where it has one."""
     labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home, L = places(labels, classes), len(labels)
@@ -56,38 +54,18 @@ def judged_rows(
     label_of = np.array([back.get(k, -1) for k in range(len(classes))])
     given = np.where(batch.given == L, -1, batch.given).astype(np.int64)
     given[trusted] = label_of[batch.given[trusted] - L - 1]
-    share = classifier.model_.posterior(batch) if posterior is None else np.array(posterior)
-    wrong = np.where(trusted | (given < 0), 0.0, doubt(share, given, labels, classes))
-    share[trusted] = np.eye(len(classes))[home[given[trusted]]]
-    flagged = (given >= 0) & ~trusted & (share.argmax(axis=1) != home[given])
-    return JudgedRows(given, trusted, share, wrong, flagged)
+    shares = Posterior.of(classifier.model_.posterior(batch) if posterior is None else posterior)
+    wrong = np.where(trusted | (given < 0), 0.0, shares.other_than(home[given]))
+    shares = shares.knowing(np.flatnonzero(trusted), home[given[trusted]])
+    flagged = (given >= 0) & ~trusted & (shares.best != home[given])
+    return JudgedRows(given, trusted, shares, wrong, flagged)
 
 
 def row_columns(classifier: NoisyLabelEstimator, found: JudgedRows, start: int) -> pa.Table:
     """List what is known about each row, with its place in the input."""
-    known = answer_columns(
-        classifier.labels_.tolist(), classifier.classes_.tolist(), found.given,
-        found.posterior.argmax(axis=1), found.wrong, found.flagged,
-    )  # fmt: skip
-    return pa.table({"row": pa.array(np.arange(start, start + len(found.given))), **known})
-
-
-def renamed(names: list[str]) -> list[str]:
-    """Tell input columns that are called like ours apart.
-
-    Examples
-    --------
-    >>> renamed(["age", "row"])
-    ['age', 'row (input)']
-    """
-    own = ("row", "given_label", "suggested_label", "error_probability", "label_quality")
-    taken, out = {*own, "is_label_issue"}, []
-    for name in names:
-        while name in taken:
-            name += " (input)"
-        taken.add(name)
-        out.append(name)
-    return out
+    names = classifier.labels_.tolist(), classifier.classes_.tolist()
+    known = answer_columns(*names, found.given, found.shares.best, found.wrong, found.flagged)
+    return pa.table({"row": np.arange(start, start + len(found.given)), **known})
 
 
 class Collector:
@@ -127,7 +105,7 @@ class Collector:
         total._trim()
         return total
 
-    def take(self, batch: Batch, posterior: Array | None, source: pa.Table) -> pa.Table:
+    def take(self, batch: Batch, posterior: Any, source: pa.Table) -> pa.Table:
         """Judge some rows, the next in the input's order; return them with their own columns."""
         rows = slice(self.start, self.start + len(batch))
         found = judged_rows(self.classifier, batch, posterior)
@@ -135,7 +113,8 @@ class Collector:
         self.labeled += int((found.given >= 0).sum())
         self.trusted += int(found.trusted.sum())
         self.flagged += int(found.flagged.sum())
-        self.certainty += self._certainty(batch)
+        if posterior is None:  # else the solver has a verdict of its own
+            self.certainty += self._certainty(batch)
         if batch.group is not None:
             self.by_group += _by_group(found, batch.group, self.by_group.shape[1])
         some = self.sample[np.searchsorted(self.sample, rows.start) :]
@@ -147,7 +126,8 @@ class Collector:
         if len(draw):
             self.bootstrap.append(batch.take(draw))
         table = row_columns(self.classifier, found, rows.start)
-        for name, own in zip(renamed(source.column_names), source.columns, strict=True):
+        names = renamed(source.column_names, table.column_names)
+        for name, own in zip(names, source.columns, strict=True):
             table = table.append_column(name, own)
         self._remember(table, found)
         self.start = rows.stop
@@ -162,9 +142,10 @@ class Collector:
         flagged = np.flatnonzero(found.flagged)
         if not len(flagged):
             return
-        labels, classes = self.classifier.labels_.tolist(), self.classifier.classes_.tolist()
-        home = places(tuple(labels), tuple(classes))[found.given[flagged]]
-        right = chance_of_right(found.posterior[flagged], home)
+        home = places(
+            tuple(self.classifier.labels_.tolist()), tuple(self.classifier.classes_.tolist())
+        )[found.given[flagged]]
+        right = found.shares.take(flagged).at(home)
         bad = table.take(pa.array(flagged)).append_column("\0right", pa.array(right))
         self.worst.append(bad)
         self._trim()
@@ -183,16 +164,21 @@ class Collector:
     def sampled(self) -> tuple[Batch, JudgedRows, pa.Table]:
         """Put the sample together."""
         batches, found, tables = zip(*self.kept, strict=True)
-        names = ("given", "trusted", "posterior", "wrong", "flagged")
-        parts = [np.concatenate([getattr(one, name) for one in found]) for name in names]
-        return joined(batches), JudgedRows(*parts), pa.concat_tables(tables).combine_chunks()
+        return joined(batches), _joined(found), pa.concat_tables(tables).combine_chunks()
+
+
+def _joined(found: Sequence[JudgedRows]) -> JudgedRows:
+    """Put judged rows one under another."""
+    names = ("given", "trusted", "wrong", "flagged")
+    own = {name: np.concatenate([getattr(one, name) for one in found]) for name in names}
+    return JudgedRows(shares=Posterior.joined([one.shares for one in found]), **own)
 
 
 def _picked(found: JudgedRows, rows: NDArray[np.intp]) -> JudgedRows:
     return JudgedRows(
         found.given[rows],
         found.trusted[rows],
-        found.posterior[rows],
+        found.shares.take(rows),
         found.wrong[rows],
         found.flagged[rows],
     )
@@ -337,8 +323,8 @@ def judged(
 
 def judge_batch(
     batch: Batch, terms: RowTerms, judge: Any, known: StoredPosterior | None, first: int
-) -> tuple[Batch, Array | None]:
-    """Find P(true class) of some rows, (n, K); None where the model is to say it."""
+) -> tuple[Batch, Any]:
+    """Find P(true class) of some rows; None where the model is to say it."""
     if known is not None:
         return known.of(batch, first)
     return batch, None if judge is None else judge.posterior(terms.with_checked(batch))

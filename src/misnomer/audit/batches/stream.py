@@ -34,7 +34,6 @@ from misnomer.audit.inputs import check_column, written_by_misnomer, written_not
 from misnomer.audit.known import knowing, noted
 from misnomer.audit.leaks import leaks
 from misnomer.audit.learn import prepared
-from misnomer.audit.many_labels import audit_wide_stream, is_wide_default
 from misnomer.audit.request import Request
 from misnomer.audit.result import AllRows, Audit
 from misnomer.classifiers.base import NoisyLabelEstimator
@@ -162,13 +161,9 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
         found = scanned(request, cluster, [request.label])
         terms = _understood(found, request, classifier, mapped)
         classifier, terms = by_knowledge(classifier, terms, request.knowledge)
-        many_labels = cluster is None and is_wide_default(terms, classifier)
-        if request.checked is not None and not many_labels:  # of many, answers wait for the doubts
+        if request.checked is not None:
             terms = replace(terms, checked=checked_rows(request.checked, terms.naming.classes))
         rows = kept_rows(found, terms, request.memory_bytes, cluster)
-        if many_labels:
-            notes = [str(one.message) for one in caught]
-            return audit_wide_stream(found, terms, rows, request, notes, rows_to, started)
         fit_rows(classifier, terms, rows, _fold(found, request, terms, classifier, cluster))
     check_groups(classifier, terms)
     classifier.set_params(progress=None)
@@ -206,7 +201,7 @@ def concluded(
         label=terms.label,
         given=some.given,
         trusted=some.trusted,
-        posterior=some.posterior,
+        shares=some.shares,
         warnings=(*notes, *close, *sample_note(found)),
         batch=batch,
         shape=shape_of(found, source, terms.id),

@@ -16,7 +16,6 @@ from scipy.stats import beta
 from misnomer import channel as channels
 from misnomer.answers import Answers
 from misnomer.audit.crowds.sources import Votes
-from misnomer.audit.result import doubt
 from misnomer.channel import Channel
 from misnomer.classifiers.annotator_table import (
     BEYOND,
@@ -27,12 +26,14 @@ from misnomer.classifiers.annotator_table import (
     ranked_groups,
     share_of_wrong_answers,
 )
-from misnomer.classifiers.base import NoisyLabelEstimator, NoisyLabelNB
+from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.inputs import Naming
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
+from misnomer.posterior import Posterior
 from misnomer.solvers.annotators.channels import confusions, evidence
 from misnomer.solvers.annotators.fit import SourcesFit
 from misnomer.solvers.task import Details, Fit
@@ -76,9 +77,8 @@ def consensus(crowd: CrowdNB, votes: Votes, *, grouped: bool, has_columns: bool)
     fit, K = crowd.fit_, len(crowd.classes_)
     share = fit.share.copy()
     share[votes.trusted] = np.eye(K)[votes.given[votes.trusted]]
-    names = tuple(crowd.classes_.tolist())
-    known = votes.given >= 0
-    wrong = np.where(known & ~votes.trusted, doubt(share, votes.given, names, names), 0.0)
+    doubt = Posterior.of(share).other_than(votes.given)
+    wrong = np.where((votes.given >= 0) & ~votes.trusted, doubt, 0.0)
     model = _model(crowd, channels.free(K).refit(joint_of(votes.given, share) + 1e-10))
     opinion, groups = _opinion(crowd, votes, wrong, model, grouped)
     how = (

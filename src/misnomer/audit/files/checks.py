@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,18 +64,15 @@ class CheckFolder:
         """Whether rows were drawn."""
         return (self.room / "draws.parquet").exists()
 
-    @cached_property
+    @property
     def labels(self) -> list[Any]:
-        """The given labels, as the audit lists them; thousands are taken from the rows."""
-        if "labels" in self.about:
-            return list(self.about["labels"])
-        return sorted({*self._design()[1]} - {None})
+        """The given labels, as the audit lists them."""
+        return list(self.about["labels"])
 
     @property
     def classes(self) -> list[Any]:
-        """The classes, as the audit lists them; of thousands it tells the number only."""
-        said = self.about.get("classes")
-        return list(said) if isinstance(said, list) else self.labels
+        """The classes, as the audit lists them."""
+        return list(self.about["classes"])
 
     def draw(self, rows: int, seed: int | None = None) -> dict[str, list[Any]]:
         """Draw more rows by the design of the first draw, and write them down."""

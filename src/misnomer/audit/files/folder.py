@@ -14,11 +14,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.audit.files.origin import Origin
-from misnomer.audit.files.parts import read_index, read_sources, written_index, written_sources
-from misnomer.audit.frames import Shape, default_backend, row_columns
+from misnomer.audit.files.parts import (
+    read_index,
+    read_shares,
+    read_sources,
+    written_index,
+    written_numbers,
+    written_sources,
+)
+from misnomer.audit.frames import Shape, default_backend, renamed, row_columns
+from misnomer.audit.numbers import Fitted
 from misnomer.audit.pipeline import run
 from misnomer.audit.request import Request
-from misnomer.audit.result import Audit, Fitted, places
+from misnomer.audit.result import Audit, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Block, Words
@@ -30,15 +38,18 @@ from misnomer.store import checks
 from misnomer.store.container import DamagedError, pack, read_bytes, unpack
 from misnomer.store.folders import MANIFEST, check_whole, filling, reading
 from misnomer.store.models import load_model, model_bytes
+from misnomer.store.sparse import noise_of
 from misnomer.store.writing import write_csv, write_parquet
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
 
 #: What a saved audit consists of: for people, then for programs.
-FILES = ("report.html", "issues.csv", "audit.json", "rows.parquet", "model.safetensors")
+FILES = (
+    "report.html", "issues.csv", "confusions.csv", "audit.json", "rows.parquet",
+    "model.safetensors",
+)  # fmt: skip
 ARRAYS = "audit.safetensors"
 CHECKED = "checked.csv"  # rows that a person has checked, where there are any
-NUMBERS = ("posterior", "matrix", "matrix_low", "matrix_high", "prior", "prior_low", "prior_high")
 
 
 def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict[str, Path]:
@@ -68,12 +79,12 @@ def save_audit(audit: Audit, folder: str | Path, *, force: bool = False) -> dict
 
 
 def _save_whole(audit: Audit, inside: Path, folder: str | Path) -> None:
-    every, renamed = row_table(audit)
+    every, changed = row_table(audit)
     _write_words(audit, inside, folder)
     write_csv(issue_table(audit, every), inside / "issues.csv", marked=True)
     pq.write_table(every, inside / "rows.parquet", compression="zstd")
     (inside / "model.safetensors").write_bytes(model_bytes(audit.classifier, whole=False))
-    (inside / ARRAYS).write_bytes(audit_bytes(audit, renamed))
+    (inside / ARRAYS).write_bytes(audit_bytes(audit, changed))
     if audit.checks is not None:
         write_csv(checked_table(audit.checks), inside / CHECKED)
 
@@ -104,15 +115,11 @@ def row_table(audit: Audit) -> tuple[pa.Table, dict[str, str]]:
     is returned beside the table.
     """
     own, source = row_columns(audit), audit.data
-    columns, taken = list(own.column_names), {*own.column_names, "row", "line"}
-    for name in source.column_names:
-        while name in taken:
-            name += " (input)"
-        taken.add(name)
-        columns.append(name)
-    pairs = zip(source.column_names, columns[own.num_columns :], strict=True)
-    renamed = {name: fresh for name, fresh in pairs if name != fresh}
-    return pa.table([*own.columns, *source.columns], names=columns), renamed
+    names = renamed(source.column_names, [*own.column_names, "row", "line"])
+    pairs = zip(source.column_names, names, strict=True)
+    changed = {name: fresh for name, fresh in pairs if name != fresh}
+    columns = [*own.columns, *source.columns]
+    return pa.table(columns, names=[*own.column_names, *names]), changed
 
 
 def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
@@ -124,9 +131,10 @@ def issue_table(audit: Audit, every: pa.Table) -> pa.Table:
     return flagged.add_column(0, "row", pa.array(order))
 
 
-def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
+def audit_bytes(audit: Audit, changed: dict[str, str]) -> bytes:
     """Turn the numbers and words of an audit into bytes, the model and the rows apart."""
-    arrays = {name: getattr(audit, name) for name in NUMBERS}
+    arrays = {**written_numbers(audit), "prior": audit.prior}
+    arrays |= {"prior_low": audit.prior_low, "prior_high": audit.prior_high}
     arrays |= {"given": audit.given, "trusted": audit.trusted.astype(np.uint8)}
     if audit.batch.brought is not None:
         arrays["brought"] = audit.batch.brought
@@ -147,7 +155,7 @@ def audit_bytes(audit: Audit, renamed: dict[str, str]) -> bytes:
         "fitted": _plain(asdict(audit.fitted)),
         "warnings": list(audit.warnings),
         "id": audit.shape.id,
-        "renamed": renamed,
+        "renamed": changed,
         "random_state": _seed(audit.classifier),
     }
     index, named = written_index(audit.shape.index)
@@ -184,7 +192,7 @@ def _plain(value: Any) -> Any:
 
 def save_run(
     request: Request, folder: str | Path, *, force: bool = False
-) -> tuple[Any, dict[str, Path]]:
+) -> tuple[Audit, dict[str, Path]]:
     """Audit what was asked for and write the answer into a folder, all of it or nothing.
 
     Rows that are read by batches are written while they are judged.
@@ -194,13 +202,7 @@ def save_run(
         return found, found.save(folder, force=force)
     with filling(folder, force=force) as inside:
         every = inside / "rows.parquet"
-        audit: Any = run(request, rows_to=lambda rows: write_parquet(rows, every))
-        if not isinstance(audit, Audit):
-            from misnomer.audit.many_labels import issues_of
-            from misnomer.audit.wide import FILES as MANY
-
-            audit.write_beside(inside, issues_of(audit, every))
-            return audit, {name: Path(folder) / name for name in MANY}
+        audit = run(request, rows_to=lambda rows: write_parquet(rows, every))
         if audit.is_whole:
             every.unlink()
             _save_whole(audit, inside, folder)
@@ -225,6 +227,7 @@ def _save_sample(audit: Audit, inside: Path, folder: str | Path) -> None:
 
 def _write_words(audit: Audit, inside: Path, folder: str | Path) -> None:
     """Write what people and other programs read: the report with the next step, the numbers."""
+    write_csv(audit.confusions, inside / "confusions.csv")
     page = to_html(replace(audit, verdict=audit.verdict.in_folder(str(folder))))
     (inside / "report.html").write_text(page, encoding="utf-8", errors="replace")
     text = json.dumps(to_json(audit), indent=1, ensure_ascii=False, allow_nan=False)
@@ -281,11 +284,9 @@ def _audit(
     rows: pa.Table,
 ) -> Audit:
     n, K, L = len(rows), len(classifier.classes_), len(classifier.labels_)
-    sizes = {"posterior": (n, K), "matrix": (L, K), "prior": (K,)}
-    numbers: dict[str, Any] = {
-        key: checks.array(arrays, key, sizes[key.split("_")[0]]) for key in NUMBERS
-    }
-    checks.shares_by_row(numbers["posterior"], "posterior")
+    names = ("prior", "prior_low", "prior_high")
+    numbers: dict[str, Any] = {name: checks.array(arrays, name, (K,)) for name in names}
+    numbers |= {"shares": read_shares(arrays, n, K), "noise": noise_of(arrays, L, K)}
     given = checks.array(arrays, "given", (n,), np.int64)
     trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
     if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):

@@ -1,9 +1,9 @@
-"""Parts of an audit <-> arrays and words: the index of a pandas frame, who gave the labels."""
+"""Parts of an audit <-> arrays and words: its numbers, the index of a frame, who gave labels."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,13 @@ from misnomer.answers import Answers
 from misnomer.audit.crowds.sources import Sources
 from misnomer.audit.frames import default_backend
 from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
+from misnomer.posterior import Posterior
 from misnomer.solvers.annotators.worth import GroupTest
 from misnomer.store import checks
+from misnomer.store.sparse import noise_arrays
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
 
 _MOST = 1_000_000  # names that a description may hold
 
@@ -58,6 +63,32 @@ def read_index(arrays: dict[str, NDArray[Any]], about: dict[str, Any], n: int) -
 
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def written_numbers(audit: Audit) -> Arrays:
+    """Take shares and matrix down; those that are not whole with the classes they are of."""
+    out: Arrays = {"posterior": audit.shares.share, **noise_arrays(audit.noise)}
+    if not audit.shares.is_whole:
+        out["posterior.classes"] = audit.shares.classes.astype(np.int32)
+    return out
+
+
+def read_shares(arrays: Arrays, n: int, K: int) -> Posterior:
+    """Make the shares of the rows again."""
+    M = K if "posterior.classes" not in arrays else arrays["posterior.classes"].shape[-1]
+    share = checks.array(arrays, "posterior", (n, M))
+    if M == K:
+        checks.shares_by_row(share, "posterior")
+        return Posterior.of(share)
+    classes = checks.array(arrays, "posterior.classes", (n, M), np.int32)
+    order = np.sort(classes, axis=1)
+    if classes.min(initial=0) < 0 or classes.max(initial=0) >= K or (np.diff(order) == 0).any():
+        raise checks.ContradictionError("a row has a class that the model does not know")
+    if (share < 0).any() or (share.sum(axis=1) > 1.0 + 1e-6).any():
+        raise checks.ContradictionError("the classes of a row have more than all of it")
+    return Posterior(share, classes, K)
+
+
 _NUMBERS = {
     "annotators": {"answers": np.int64} | dict.fromkeys(("accuracy", "low", "high", "bits"), float),
     "groups": {"rows": np.int64} | dict.fromkeys(("error_rate", "low", "high"), float),

@@ -19,6 +19,7 @@ from misnomer.engines.local import fold
 from misnomer.head.crowd import columns_of
 from misnomer.head.solve import GroupRates, held
 from misnomer.kernels.reference import softmax
+from misnomer.posterior import Posterior
 from misnomer.smoothing import resolve
 from misnomer.solvers.annotators.channels import evidence, is_tied
 from misnomer.solvers.annotators.draws import learn_sources
@@ -125,11 +126,11 @@ def copies_of(rows: NDArray[np.intp], share: Array) -> Copies:
     return Copies(rows[at], true.astype(np.int32), share[at, true])
 
 
-def decided_copies(posterior: Array, decided: Mapping[int, int], error: float) -> Copies:
-    """Weigh decisions against what all rows say, (n, K)."""
+def decided_copies(shares: Posterior, decided: Mapping[int, int], error: float) -> Copies:
+    """Weigh decisions against what all rows say."""
     rows = np.fromiter(decided, np.intp, len(decided))
     true = np.fromiter(decided.values(), np.intp, len(decided))
-    return copies_of(rows, believed(posterior[rows], true, error))
+    return copies_of(rows, believed(shares.take(rows).array, true, error))
 
 
 def with_copies(batch: Batch, copies: Copies, n_labels: int) -> Batch:
@@ -170,14 +171,16 @@ def refit_audit(
     because of their labels; were those labels forgotten, the channel would be learned from what is
     left, look too clean, and the errors that remain would be underestimated.
     """
-    copies = decided_copies(audit.posterior, decided, error)
+    copies = decided_copies(audit.shares, decided, error)
     if audit.sources is not None:
         return refit_sources(audit, copies)
     n, batch = len(audit.batch), with_copies(audit.batch, copies, len(audit.labels))
     fit = solved(solver_of(audit), task_of(audit, batch))
     own = fit.details.posterior  # out of fold, where the solver has it
-    posterior = fit.model.posterior(audit.batch) if own is None else np.array(own[:n], np.float64)
-    return replace(audit, classifier=kept(audit.classifier, fit), posterior=posterior)
+    shares = Posterior.of(fit.model.posterior(audit.batch) if own is None else own)
+    return replace(
+        audit, classifier=kept(audit.classifier, fit), shares=shares.take(slice(None, n))
+    )
 
 
 def task_of(audit: Audit, batch: Batch) -> Task:
@@ -194,6 +197,7 @@ def task_of(audit: Audit, batch: Batch) -> Task:
         max_iter=fitted.max_iter,
         tol=fitted.tol,
         n_init=1,
+        sparse=named_solver(audit) == "sparse",
     )
 
 
@@ -263,9 +267,8 @@ def refit_sources(audit: Audit, copies: Copies) -> Audit:
         columns_help=fit.trust > 0,
         annotators=None if table is None else table_of(audit.sources.answers, fit),
     )
-    return replace(
-        audit, classifier=kept(audit.classifier, refitted), posterior=share, sources=sources
-    )
+    classifier = kept(audit.classifier, refitted)
+    return replace(audit, classifier=classifier, shares=Posterior.of(share), sources=sources)
 
 
 def refit_groups(audit: Audit, copies: Copies) -> Audit:
@@ -279,10 +282,10 @@ def refit_groups(audit: Audit, copies: Copies) -> Audit:
     fit = solver(task_of(audit, batch))
     rates, posterior = fit.details.groups, fit.details.posterior
     assert isinstance(rates, GroupRates) and posterior is not None
-    own = np.array(posterior[:n], np.float64)
+    own = Posterior.of(posterior).take(slice(None, n))
     classifier = kept(audit.classifier, replace(fit, details=ranked_by(fit.details)))
     sources = replace(audit.sources, channels=rates.strata.channels[: answers.n_annotators])
-    return replace(audit, classifier=classifier, posterior=own, sources=sources)
+    return replace(audit, classifier=classifier, shares=own, sources=sources)
 
 
 def sources_task_of(audit: Audit, decided: Mapping[int, int]) -> SourcesTask:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +18,27 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from misnomer.audit.frames import Shape
-from misnomer.audit.result import places
 from misnomer.classifiers.groups import codes_of
+from misnomer.engines.local import joined
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
+from misnomer.posterior import Posterior
 from misnomer.review.ranking import Ranking
-from misnomer.review.refit.large import N_WORST_ROWS, LargeRefit
+from misnomer.review.refit.fit import (
+    REVIEWER_ERROR,
+    believed,
+    copies_of,
+    kept,
+    solved,
+    solver_of,
+    task_of,
+)
 from misnomer.review.rows import index
 from misnomer.review.rows.source import Part, Refit, Rows, fingerprint
 from misnomer.rows import read_like
+from misnomer.solvers.sparse.model import SparseModel
+from misnomer.solvers.task import Details, Fit
 from misnomer.table import Batch
 
 if TYPE_CHECKING:
@@ -39,6 +50,7 @@ Array = NDArray[np.float64]
 _N_AUDIT_COLUMNS = 6  # columns of rows.parquet that are the audit's
 _MAX_ROW_GROUPS = 4  # row groups that stay in memory
 _BATCH_ROWS = 1 << 16
+N_WORST_ROWS = 20_000  # which are judged anew
 
 
 #: What the page says of it.
@@ -165,7 +177,7 @@ class LargeRows(Rows):
     def shares(self, at: int) -> Array:
         """Return P(true class) of one row, (K,)."""
         batch = self.batch(self.row(at), [self.given[at]])
-        return np.asarray(self.posterior(self.classifier.model_, batch)[0])
+        return Posterior.of(self.posterior(self.classifier.model_, batch)).array[0]
 
     def batch(self, table: pa.Table, given: Any) -> Batch:
         """Put some rows into the terms of the model."""
@@ -194,9 +206,9 @@ class LargeRows(Rows):
     def explain_at(self, at: int) -> Explanation:
         """Say why the label of a row looks wrong or right, as `Audit.explain_at` does."""
         batch, this = self.batch(self.row(at), [self.given[at]]), int(self.suggested[at])
-        model, labels, classes = self.classifier.model_, self.audit.labels, self.audit.classes
-        order = np.argsort(-self.posterior(model, batch)[0], kind="stable")
-        home = int(places(labels, classes)[self.given[at]]) if self.given[at] >= 0 else -1
+        model, classes = self.classifier.model_, self.audit.classes
+        order = np.argsort(-self.shares(at), kind="stable")
+        home = int(self.audit.class_of_label[self.given[at]]) if self.given[at] >= 0 else -1
         other = home if home >= 0 and home != this else next(int(k) for k in order if k != this)
         wrong = None if self.given[at] < 0 else float(self.wrong[at])
         label, pair = self.given_label(at), (this, other)
@@ -220,3 +232,123 @@ class LargeRows(Rows):
     def refit(self, error: float) -> Refit:
         """Fit the sample with what was decided, and rank the worst rows anew."""
         return LargeRefit(self, error=error)
+
+
+class LargeRefit:
+    """Fits the sample with and without the decisions, and moves the model by the difference.
+
+    The model of many labels is sums of rows: to those the decided rows are added.
+
+    Parameters
+    ----------
+    rows : LargeRows
+        The audit as it was made.
+    error : float
+        The assumed share of wrong decisions.
+    """
+
+    def __init__(self, rows: LargeRows, *, error: float = REVIEWER_ERROR) -> None:
+        self.rows, self.error = rows, error
+        self._before: Fit | None = None
+        self._worst_rows: tuple[NDArray[np.intp], Batch] | None = None
+
+    def __call__(self, decided: Mapping[int, int], version: int) -> tuple[LargeRows, Ranking]:
+        """Fit with what was decided, and rank the worst rows anew."""
+        classifier = self._moved(self._trusted(decided))
+        ranking = self._ranked(classifier.model_, version)
+        return self.rows.judged_by(classifier, ranking), ranking
+
+    def _moved(self, trusted: Batch) -> Any:
+        """Move the model of all rows by what rows of a known class change."""
+        classifier, sample = self.rows.classifier, self.rows.sample
+        model: Any = classifier.model_
+        if isinstance(model, SparseModel):  # it is sums: no fit can tell more of them
+            added: Any = model.with_rows(trusted)
+            return kept(classifier, replace(classifier.fit_, model=added))
+        solver = solver_of(sample)
+        if self._before is None:
+            self._before = solved(solver, task_of(sample, sample.batch))
+        after = solved(solver, task_of(sample, joined([sample.batch, trusted])))
+        moved = model.shifted(self._before.model, after.model)
+        return kept(classifier, replace(after, model=moved, details=Details()))
+
+    def _trusted(self, decided: Mapping[int, int]) -> Batch:
+        """Read the decided rows, as trusted copies that weigh as much as they are believed.
+
+        Their given labels are left out: the sample stands for those already, and rows chosen for
+        being odd would make the labels look worse than they are.
+        """
+        rows = np.fromiter(decided, np.intp, len(decided))
+        true = np.fromiter(decided.values(), np.intp, len(decided))
+        table = pa.concat_tables([self.rows.row(int(row)) for row in rows])
+        judged = self.rows.batch(table, self.rows.given[rows])
+        share = Posterior.of(self.rows.posterior(self.rows.classifier.model_, judged))
+        copies = copies_of(np.arange(len(rows)), believed(share.array, true, self.error))
+        blank = self.rows.batch(table, np.full(len(rows), -1)).take(copies.row)
+        codes = (len(self.rows.audit.labels) + 1 + copies.true).astype(np.int32)
+        return replace(blank.judged_by(codes), weight=copies.weight)
+
+    def _worst(self) -> tuple[NDArray[np.intp], Batch]:
+        """Read the worst rows, once: in one pass over the file."""
+        if self._worst_rows is None:
+            rows = self.rows
+            wanted = np.asarray(rows.index.probability[:N_WORST_ROWS], np.intp)
+            order, parts = np.sort(wanted), []
+            for start, table in rows.parts(list(rows.names)):
+                cut = np.searchsorted(order, [start, start + len(table)])
+                some = order[slice(*cut)]
+                if len(some):
+                    taken = rows.named(table).take(pa.array(some - start))
+                    parts.append(rows.batch(taken, rows.given[some]))
+            self._worst_rows = (order, joined(parts))
+        return self._worst_rows
+
+    def _ranked(self, model: Any, version: int) -> Ranking:
+        """Judge the worst rows by a model, and put them in their new order before the others."""
+        rows, (order, batch) = self.rows, self._worst()
+        first = rows.ranking(version)
+        shares = Posterior.of(rows.posterior(model, batch))
+        home, best = rows.audit.class_of_label[rows.given[order]], shares.best
+        wrong = shares.other_than(home)
+        head = order[np.argsort(shares.at(home), kind="stable")]
+        tail: Any = rows.index.probability[len(order) :]
+        return replace(
+            first,
+            wrong=Patched(first.wrong, order, wrong),
+            suggested=Patched(first.suggested, order, best),
+            flagged=Patched(first.flagged, order, best != home),
+            orders={**first.orders, "probability": (head, tail)},
+        )
+
+
+class Patched:
+    """An array with some of its values replaced, read where it is asked for."""
+
+    def __init__(self, base: Any, rows: NDArray[np.intp], values: NDArray[Any]) -> None:
+        self.base, self.rows, self.values = base, rows, values
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def __getitem__(self, asked: Any) -> Any:
+        """Read one row, a slice, or rows by their places.
+
+        Examples
+        --------
+        >>> some = Patched(np.zeros(5), np.array([1, 3]), np.array([7.0, 9.0]))
+        >>> some[1:4].tolist(), some[np.array([3, 0])].tolist(), float(some[1])
+        ([7.0, 0.0, 9.0], [9.0, 0.0], 7.0)
+        """
+        if isinstance(asked, slice):
+            return self[np.arange(*asked.indices(len(self)))]
+        places_asked = np.atleast_1d(asked)
+        values = np.array(self.base[places_asked])
+        at = np.minimum(np.searchsorted(self.rows, places_asked), len(self.rows) - 1)
+        there = self.rows[at] == places_asked
+        values[there] = self.values[at[there]]
+        return values if np.ndim(asked) else values[0]
+
+    def sum(self) -> float:
+        """Add up, some at a time."""
+        parts = range(0, len(self), 1 << 22)
+        return float(sum(self[at : at + (1 << 22)].sum() for at in parts))

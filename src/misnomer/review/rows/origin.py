@@ -36,11 +36,6 @@ def _loaded(folder: Path) -> Rows:
     if (folder / "sample" / MARKS[0]).is_file():
         return _by_batches(folder)
     missing = [name for name in MARKS if not (folder / name).is_file()]
-    if (folder / "audit.json").is_file() and (folder / "rows.parquet").is_file() and missing:
-        raise ReviewError(
-            f"{str(folder)!r} holds an audit that cannot be reviewed on a page (it lacks "
-            f"{missing[0]}): its suspects are in {str(folder / 'issues.csv')!r}"
-        )
     if not folder.is_dir() or missing:
         lacks = f" (it lacks {missing[0]})" if folder.is_dir() else ""
         raise ReviewError(

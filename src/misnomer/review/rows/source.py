@@ -89,7 +89,7 @@ class Rows:
 
     def shares(self, at: int) -> Array:
         """Return P(true class) of one row, (K,)."""
-        return self.audit.posterior[at]
+        return self.audit.shares.take([at]).array[0]
 
     def explain_at(self, at: int) -> Explanation:
         """Say why the label of a row looks wrong or right."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.kernels.reference import softmax
+from misnomer.posterior import Posterior
 from misnomer.solvers.sparse.rows import (
     KEPT,
     Background,
@@ -95,10 +96,18 @@ class Judged:
     rate: float
     virtual: Virtual
     scale: float  # what one nat of evidence is worth: under one where words repeat each other
-    loglik: float  # of the given labels, per labeled row
-    # how many passes it took, and whether the last changed little
-    passes: int
-    settled: bool
+    history: tuple[float, ...]  # of each pass: the log likelihood per labeled row
+    settled: bool  # whether the last pass changed little
+
+    @property
+    def loglik(self) -> float:
+        """Log likelihood of the given labels, per labeled row."""
+        return self.history[-1]
+
+    @property
+    def passes(self) -> int:
+        """How many passes it took."""
+        return len(self.history)
 
 
 def chances(pairs: Pairs, mass: Array, rate: float, virtual: Virtual) -> Array:
@@ -106,6 +115,14 @@ def chances(pairs: Pairs, mass: Array, rate: float, virtual: Virtual) -> Array:
     wrong, total = _sizes(pairs, mass)
     found = Counts(pairs.right, mass, wrong[pairs.true], total[pairs.true], pairs.labels)
     return found.chance(rate, virtual)
+
+
+def unseen(pairs: Pairs, mass: Array, rate: float, virtual: Virtual) -> tuple[Array, Array]:
+    """Compute P(right label | true) of every class, and that of any label never given to it."""
+    wrong, total = _sizes(pairs, mass)
+    none = np.zeros(pairs.labels)
+    every = Counts(none.astype(bool), none, wrong, total, pairs.labels)
+    return 1.0 - every.errs(rate, virtual.rows), every.chance(rate, virtual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +209,7 @@ def _settled(
     prior, rate, virtual = log_prior[found.classes], _START, Virtual()
     labeled, sure = np.asarray((pairs.place >= 0).any(axis=1)), known >= 0
     mass, share = np.zeros(len(pairs.given)), np.zeros(found.evidence.shape)
-    settled, step, loglik, alone = False, 0, 0.0, share
+    settled, history, alone = False, [0.0], share
     for step in range(1, _PASSES + 1):
         far, slope, curve = found.others(scale)
         every = softmax(np.column_stack([scale * found.evidence + prior, far]))[0]
@@ -209,14 +226,14 @@ def _settled(
         if step in _CHOICES:
             virtual = counts.held(rate, share * labeled[:, None])
         mass = pairs.mass(share)
-        last, loglik = loglik, float(np.log(total[labeled]).mean()) if labeled.any() else 0.0
+        history.append(float(np.log(total[labeled]).mean()) if labeled.any() else 0.0)
         before, rate = (scale, rate), _rate(pairs, mass, float(after[labeled, -1].sum()))
         terms = np.column_stack([found.evidence, slope])
         scale = next_scale(terms, every, after, labeled, scale, curve)
-        if step > 2 and _close(before, (scale, rate)) and abs(loglik - last) < _SETTLED:
+        if step > 2 and _close(before, (scale, rate)) and abs(history[-1] - history[-2]) < _SETTLED:
             settled = True
             break
-    return Judged(share, alone, mass, rate, virtual, scale, loglik, step, settled)
+    return Judged(share, alone, mass, rate, virtual, scale, tuple(history[1:]), settled)
 
 
 def _rate(pairs: Pairs, mass: Array, far: float) -> float:
@@ -271,6 +288,11 @@ class SparseFit:
     prior: Array  # (K,): P(class) in the scores: the shares of the given labels
 
     @property
+    def shares(self) -> Posterior:
+        """P(true class | row, given label), of the best classes of each row."""
+        return Posterior.of_best(self.judged.share, self.found.classes, len(self.prior))
+
+    @property
     def class_shares(self) -> Array:
         """The share of each true class among the rows, (K,)."""
         K = self.pairs.labels
@@ -284,6 +306,7 @@ def fit_sparse(
     classes: int,
     *,
     trusted: NDArray[np.bool_] | None = None,
+    base: Array | None = None,
     most: int = KEPT,
     rounds: int = ROUNDS,
     progress: Callable[[int, float], None] | None = None,
@@ -300,6 +323,8 @@ def fit_sparse(
         How many labels, and true classes, there are (K).
     trusted : (n,) array of bool, optional
         Rows whose label is known to be right.
+    base : (n,) array, optional
+        The weight of each row.
     most : int
         Candidates that are kept of each row.
     rounds : int
@@ -312,7 +337,8 @@ def fit_sparse(
     doubtful, known = np.where(sure, -1, label), np.where(sure, label, -1)
     size = np.bincount(label[label >= 0], minlength=classes) + 1.0
     prior = size / size.sum()
-    weight = np.ones(len(label))
+    base = np.ones(len(label)) if base is None else base
+    weight = base
     scales: tuple[float, ...] = SCALES
     sums = sums_by_class(rows, label, weight, classes)
     behind = background(sums, rows)  # by the hard labels: on shares an automatic m runs away
@@ -324,12 +350,8 @@ def fit_sparse(
         )
         pairs = pairs_of(found, doubtful, classes)
         judged = judge(found, pairs, np.log(prior), known, scales=scales)
-        scales, weight = (judged.scale,), chance_of_right(found, judged.share, label)
+        right = Posterior(judged.share, found.classes, classes).at(label)
+        scales, weight = (judged.scale,), base * right
         if progress is not None:
             progress(turn, judged.loglik)
     return SparseFit(found, judged, pairs, sums, behind, prior)
-
-
-def chance_of_right(found: Candidates, share: Array, label: Places) -> Array:
-    """Take the share of each row's own label, (n,); zero where it has none."""
-    return np.asarray(np.where(found.classes == label[:, None], share, 0.0).sum(axis=1))

@@ -75,7 +75,7 @@ def tokens(blocks: Sequence[Block], cuts: Array | None = None) -> Tokens:
     parts, owners, first, reals = [], [], 0, 0
     cuts = cuts_of(blocks) if cuts is None else cuts
     for block in blocks:
-        matrix, owner = _occurring(block, cuts[reals:])
+        matrix, owner = occurring(block, cuts[reals:])
         reals += block.values.shape[1] if isinstance(block, Reals) else 0
         parts.append(matrix)
         owners.append(owner + first)
@@ -96,7 +96,7 @@ def _in_order(matrix: sparse.csr_array) -> sparse.csr_array:
     return matrix
 
 
-def _occurring(block: Block, cuts: Array) -> tuple[sparse.csr_array, Places]:
+def occurring(block: Block, cuts: Array) -> tuple[sparse.csr_array, Places]:
     """Mark what occurs in each row, (n, s), and tell which column it belongs to, (s,)."""
     if isinstance(block, Words):
         return block.matrix, np.zeros(block.width, np.intp)
