@@ -193,10 +193,23 @@ class Explanation:
         """List the heaviest terms, one per line."""
         head = f"row {self.row}: {self.suggested!r} rather than {self.against!r}"
         lines = [
-            f"  {weight:+7.2f}  {name}" + ("" if value is None else f" = {value}")
+            f"  {_weighed(weight)}  {name}" + ("" if value is None else f" = {value}")
             for name, value, weight in self.terms
         ]
-        return "\n".join([head, *lines, f"  {self.log_odds:+7.2f}  in all (log-odds)"])
+        return "\n".join([head, *lines, f"  {_weighed(self.log_odds)}  in all (log-odds)"])
+
+
+def _weighed(weight: float) -> str:
+    """Write a weight; what a model calls impossible has no number.
+
+    Examples
+    --------
+    >>> _weighed(1.5), _weighed(-1e6)
+    ('  +1.50', 'against')
+    """
+    if abs(weight) < BEYOND_DOUBT:
+        return f"{weight:+7.2f}"
+    return "certain" if weight > 0 else "against"
 
 
 def explained(
@@ -224,6 +237,7 @@ def explained(
 WITHOUT_ITSELF = "judged without itself"
 
 #: What trees say of a row.
+BEYOND_DOUBT = 1e5  # of log-odds: no sum of columns says so much, only what is impossible does
 TOGETHER = "columns together"
 
 

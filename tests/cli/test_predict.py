@@ -34,7 +34,9 @@ def predicted(model, text, *options):
     return CliRunner().invoke(app, ["predict", str(model), str(file), *options])
 
 
-def test_unseen_categories_and_empty_rows_are_said(model):
+@pytest.mark.parametrize("large", [False, True])
+def test_unseen_categories_and_empty_rows_are_said(model, monkeypatch, large):
+    monkeypatch.setattr(predict, "is_large", lambda file: large)
     result = predicted(model, "city,age\nUlm,31\nBonn,31\nHof,\n,\n")
     assert result.exit_code == 0
     assert "2 cells hold a category that the model has not seen (such as 'Ulm', 'Hof')" in (

@@ -20,6 +20,7 @@ from misnomer.rows.scan import read_table, scan
 from misnomer.store.folders import reading
 from misnomer.store.models import load_model
 from misnomer.store.writing import print_tables, replacing, with_column, write_tables
+from misnomer.table import Batch
 
 _MAX_PROBA = 1_000  # classes that have a column each
 FORMS = (".csv", ".parquet", ".xlsx")  # in which predictions are written
@@ -51,23 +52,37 @@ def run(
 
 
 def _predicted(classifier: Any, file: str, proba: bool) -> Iterator[pa.Table]:
-    """Classify the rows of a file: at once, or a large one by batches."""
-    if is_large(file):
-        part = None
-        every = scan(file)
-        for batch in every.batches(every.names):
-            part = classified(classifier, decoded_table(batch), file, proba=proba)
-            yield part
-        if part is None:
-            raise ValueError("the table has no rows")
-        return
+    """Classify the rows of a file, a large one by batches, and say what the model does not know."""
+    if proba and len(classifier.classes_) > _MAX_PROBA:
+        raise ValueError(
+            f"the model has {len(classifier.classes_):,} classes: leave --proba out, the most "
+            "probable class comes with its probability"
+        )
+    unknown = Unknown(classifier)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rows = read_table(file)
-        table = classified(classifier, rows, file, proba=proba)
-    for note in [*(str(one.message) for one in caught), *unknown(classifier, rows)]:
+        for rows in _parts(file):
+            try:
+                batch = classifier._batch(rows)
+                table = classified(classifier, rows, batch, proba=proba)
+            except ValueError as error:
+                raise ValueError(f"{file}: {error}") from None
+            unknown.add(rows, batch)
+            yield table
+    for note in dict.fromkeys([*(str(one.message) for one in caught), *unknown.notes()]):
         print(f"misnomer: note: {note}", file=sys.stderr)
-    yield table
+
+
+def _parts(file: str) -> Iterator[pa.Table]:
+    """Read a file at once, or a large one by batches."""
+    if not is_large(file):
+        yield read_table(file)
+        return
+    part, every = None, scan(file)
+    for part in every.batches(every.names):
+        yield decoded_table(part)
+    if part is None:
+        raise ValueError(f"{file}: the table has no rows")
 
 
 def _check_writable(out: Path, *, large: bool, force: bool) -> None:
@@ -89,37 +104,44 @@ def _loaded(model: Path) -> Any:
         return load_model(model / "model.safetensors")
 
 
-def unknown(classifier: Any, rows: pa.Table) -> list[str]:
-    """Say which categories the model has not seen, and how many rows tell it nothing at all."""
-    notes = []
-    for column in classifier.model_.schema.columns:
-        if column.kind == "categorical" and column.name in rows.column_names:
-            cells = unseen(column, rows.column(column.name))
-            if cells:
-                some = ", ".join(map(repr, list(dict.fromkeys(cells))[:3]))
-                cell = "1 cell holds" if len(cells) == 1 else f"{len(cells):,} cells hold"
+class Unknown:
+    """What a model does not know of some rows, added up: categories, and rows that tell nothing."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.classifier, self.empty = classifier, 0
+        self.cells: dict[str, int] = {}
+        self.some: dict[str, list[Any]] = {}
+
+    def add(self, rows: pa.Table, batch: Batch) -> None:
+        """Go through more rows."""
+        for column in self.classifier.model_.schema.columns:
+            if column.kind == "categorical" and column.name in rows.column_names:
+                cells = unseen(column, rows.column(column.name))
+                name = column.name
+                self.cells[name] = self.cells.get(name, 0) + len(cells)
+                self.some[name] = list(dict.fromkeys([*self.some.get(name, []), *cells]))[:3]
+        self.empty += int(batch.empty.sum())
+
+    def notes(self) -> list[str]:
+        """Say it in sentences."""
+        notes = []
+        for name, count in self.cells.items():
+            cell = "1 cell holds" if count == 1 else f"{count:,} cells hold"
+            some = ", ".join(map(repr, self.some[name]))
+            if count:
                 notes.append(
-                    f"column {column.name!r}: {cell} a category that the model has not seen "
+                    f"column {name!r}: {cell} a category that the model has not seen "
                     f"(such as {some}), which says nothing"
                 )
-    empty = int(classifier._batch(rows).empty.sum())
-    if empty:
-        row = "1 row holds" if empty == 1 else f"{empty:,} rows hold"
-        notes.append(f"{row} no value that the model knows: the class shares are their answer")
-    return notes
+        if self.empty:
+            row = "1 row holds" if self.empty == 1 else f"{self.empty:,} rows hold"
+            notes.append(f"{row} no value that the model knows: the class shares are their answer")
+        return notes
 
 
-def classified(classifier: Any, rows: pa.Table, file: str, *, proba: bool) -> pa.Table:
-    """Classify some rows of a file."""
-    if proba and len(classifier.classes_) > _MAX_PROBA:
-        raise ValueError(
-            f"the model has {len(classifier.classes_):,} classes: leave --proba out, the most "
-            "probable class comes with its probability"
-        )
-    try:
-        shares = Posterior.of(classifier.model_.posterior(classifier._batch(rows)))
-    except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+def classified(classifier: Any, rows: pa.Table, batch: Batch, *, proba: bool) -> pa.Table:
+    """Classify some rows of a file, in compact form."""
+    shares = Posterior.of(classifier.model_.posterior(batch))
     return predicted(rows, classifier.classes_, shares, proba=proba)
 
 
