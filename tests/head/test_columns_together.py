@@ -64,3 +64,14 @@ def test_errors_between_classes_far_apart_are_all_found(apart):
     found = audit(frame, given)
     assert set(found.issues["row"]) == set(range(300, 330))
     assert found.error_rate.low > 0
+
+
+def test_the_interval_follows_the_rate_of_strata():
+    """Errors strike in one town: its channel moves the rate, and the interval moves with it."""
+    held = 0
+    for seed in range(5):
+        frame, given, true = spoiled_town(1000, seed)
+        rate = audit(frame, given).error_rate
+        assert rate.low < 0.8 * rate.value and rate.high > 1.2 * rate.value
+        held += (given != true).mean() in rate
+    assert held >= 4

@@ -52,6 +52,25 @@ class Scan:
     matrices: Array
     shares: Array
 
+    def moved(self, before: float, after: float) -> Scan:
+        """Move every rate by the odds that lead from one rate to another.
+
+        The stops know of one channel. Where strata have channels of their own, the answer's rate is
+        another, and so is every other explanation's.
+
+        Examples
+        --------
+        >>> rates, even = np.array([0.0, 0.2, 0.5]), np.ones(3) / 3
+        >>> one = Scan(rates, even, np.ones((3, 1, 1)), np.ones((3, 1)))
+        >>> one.moved(0.2, 0.5).rates.round(2).tolist()
+        [0.0, 0.5, 0.8]
+        """
+        if not (0.0 < before < 1.0 and 0.0 < after < 1.0):
+            return self
+        factor = after / (1.0 - after) * (1.0 - before) / before
+        odds = factor * self.rates
+        return replace(self, rates=odds / (odds + 1.0 - self.rates))
+
     def alternatives(self, rate: float) -> list[tuple[float, float]]:
         """List other error rates that are about as plausible as the best: rate, relative weight."""
         odds = (self.weights / self.weights.max()) ** DISPERSION  # as the likelihood has it

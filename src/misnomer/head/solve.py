@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from misnomer.channel import Channel
 from misnomer.families.family import log
 from misnomer.head import large
-from misnomer.head.answer import Answer, Totals, average
+from misnomer.head.answer import Answer, Totals, average, totals
 from misnomer.head.explain import BROUGHT, Search
 from misnomer.head.model import HeadModel
 from misnomer.head.objective import BELIEFS, Beliefs
@@ -212,7 +212,11 @@ class Asked:
     @cached_property
     def intervals(self) -> dict[str, Any]:
         """Of the rate, the matrix and the class shares."""
-        return intervals(self.scan, self.found, float(self.found.joint.sum()))
+        scanned = self.scan
+        if self.strata is not None and self.strata.judges:
+            plain = totals(self.answer.rows, self.answer.posterior())
+            scanned = scanned.moved(plain.rate, self.found.rate)
+        return intervals(scanned, self.found, float(self.found.joint.sum()))
 
     @cached_property
     def verdict(self) -> Verdict:
