@@ -224,7 +224,7 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         """Keep the rows as they came, where somebody's own classifier asks for them."""
         if X is None or isinstance(self.learners, str):
             return None
-        asked = any(not isinstance(one, str) for one in self.learners)
+        asked = any(not isinstance(one, str) for one in named_learners(self.learners))
         return inputs.as_given(X) if asked else None
 
     def _learners(self) -> tuple[tuple[Learner, ...], tuple[Learner, ...]]:
