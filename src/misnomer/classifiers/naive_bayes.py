@@ -29,7 +29,7 @@ class NoisyLabelNB(NoisyLabelEstimator):
 
     Parameters
     ----------
-    channel : {"auto", "identity", "uniform", "flips", "free"}, Channel or (L, K) matrix
+    channel : {"auto", "identity", "uniform", "flips", "free"}, Channel or (L, K) array
         What may have happened to the labels. "identity" takes them as true; a matrix is taken as
         known; "auto" lets the solver choose.
     smoothing : {"auto", "none", "laplace"}, float, (d,) array or Smoothing

@@ -67,9 +67,6 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         The share of each true class among the labeled rows.
     noise_matrix_ : (K, K) array
         P(given | true) of the training rows: rows given, columns true, columns sum to one.
-    feature_importances_ : (d,) array
-        How much each column tells about the class by itself: mutual information, as in
-        `NoisyLabelNB`, of the training rows and the classes that they probably are.
     model_ : Model
         All of it.
     n_iter_, lower_bound_, converged_, history_
@@ -143,7 +140,11 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
 
     @property
     def feature_importances_(self) -> Array:
-        """How much each column tells about the class by itself."""
+        """How much each column tells about the class by itself, (d,).
+
+        Mutual information, as in `NoisyLabelNB`, of the training rows and the classes that they
+        probably are.
+        """
         check_is_fitted(self)
         told: Array | None = getattr(self, "_told", None)
         if told is None:
