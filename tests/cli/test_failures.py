@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pyarrow.parquet as pq
 import pytest
@@ -130,6 +131,7 @@ def test_interrupted_in_the_middle(pets, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(folder, "run", interrupt)
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # pytest itself goes on listening
     done = misnomer_cli("audit", pets, "-l", "pet", "-o", tmp_path / "out")
     assert done.exit_code == 130
     assert done.stderr == "misnomer: interrupted: nothing was written\n"
@@ -147,6 +149,23 @@ def test_ctrl_c_ends_with_130_and_one_line(tmp_path):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert (out, err) == ("", "misnomer: interrupted: nothing was written\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_pressed_twice_ends_the_same_way(tmp_path):
+    fifo = tmp_path / "never.csv"
+    os.mkfifo(fifo)
+    command = [sys.executable, "-m", "misnomer", "audit", str(fifo), "--label", "x"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with fifo.open("wb"):
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.readline()
+        while process.poll() is None:  # on its way out: whatever comes now changes nothing
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.001)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, said + err
+    assert (out, said + err) == ("", "misnomer: interrupted: nothing was written\n")
 
 
 def test_usage_errors_are_typers_own():

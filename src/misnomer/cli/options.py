@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -140,6 +141,7 @@ def failing_well() -> Iterator[None]:
     except BrokenPipeError:
         raise  # typer ends quietly: whoever read our output has seen enough
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one finds us on the way out already
         complain("interrupted: nothing was written")
         raise typer.Exit(130) from None
     except (ValueError, TypeError) as error:
