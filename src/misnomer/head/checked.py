@@ -96,7 +96,12 @@ def checked_joint(rows: Rows) -> Array:
     at = np.flatnonzero((design > 0) & (rows.label >= 0))
     weight = design[at] / design[at].mean()
     true = np.eye(K)[rows.known[at]] * weight[:, None]
-    counts = joint_counts(rows.label[at], true) + PLAIN_COUNT * np.eye(K)
+    counts = joint_counts(rows.label[at], true)
+    right, of_wrong = np.trace(counts), (counts * (1 - np.eye(K))).sum(axis=0) + 1 / K
+    elsewhere = (1 - np.eye(K)) * of_wrong
+    elsewhere /= elsewhere.sum(axis=1, keepdims=True)
+    share = (right + 1) / (counts.sum() + 2)
+    counts = counts + PLAIN_COUNT * (share * np.eye(K) + (1 - share) * elsewhere)
     size = np.bincount(rows.label[rows.labeled], rows.weight[rows.labeled], minlength=K)
     return np.asarray(size[:, None] * counts / counts.sum(axis=1, keepdims=True))
 
