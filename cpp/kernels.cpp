@@ -114,6 +114,7 @@ void mark_present8(const std::uint8_t *codes, Index rows, Index columns, std::ui
 
 bool log_shares(const SharesCall &);  // kernels_shares.cpp
 void softmax(const SoftmaxCall &);
+void label_slopes(const SlopesCall &);
 
 const Kernels &kernels() {
     static constexpr Kernels table{MISNOMER_TEXT(MISNOMER_VARIANT),
@@ -132,7 +133,8 @@ const Kernels &kernels() {
                                    mark_present8,
                                    mark_present<std::uint16_t>,
                                    log_shares,
-                                   softmax};
+                                   softmax,
+                                   label_slopes};
     return table;
 }
 

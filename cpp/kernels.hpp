@@ -122,6 +122,7 @@ constexpr int widest = 8;  // vectors of classes that are held in registers
 
 struct SharesCall;   // shares.hpp
 struct SoftmaxCall;
+struct SlopesCall;
 
 struct Kernels {
     const char *variant;
@@ -141,6 +142,7 @@ struct Kernels {
     void (*presence16)(const std::uint16_t *, Index rows, Index columns, std::uint8_t *seen);
     bool (*log_shares)(const SharesCall &);  // false where a count is not positive
     void (*softmax)(const SoftmaxCall &);
+    void (*label_slopes)(const SlopesCall &);
 };
 
 namespace baseline { const Kernels &kernels(); }

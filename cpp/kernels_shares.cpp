@@ -14,6 +14,8 @@ namespace misnomer {
 namespace MISNOMER_VARIANT {
 namespace {
 
+constexpr double least_chance = 1e-300, least_share = 1e-9;
+
 // Combine a tile with the numbers of a view: the inner loop runs where these lie side by side.
 template <class Classes, class Body>
 inline void each_cell(const Counts &from, Classes classes, Index first, Index size, double *tile,
@@ -108,7 +110,88 @@ void softmax_group(const Group &rows, double *height, Index there) {
     give_rows(rows, factor);
 }
 
+// Add `body(class)` up over the classes, vector by vector.
+template <class Vector, class Single>
+inline double added(int classes, const Vector &vector, const Single &single) {
+    Lanes total{};
+    int k = 0;
+    for (; k + lanes <= classes; k += lanes) total += vector(k);
+    double rest = sum(total);
+    for (; k < classes; ++k) rest += single(k);
+    return rest;
+}
+
+// Multiply what the line of a row says with what else is said of it.
+inline const double *what_is_said(const SlopesCall &call, Index row) {
+    const double *line = call.table + call.codes[row] * Index{call.classes};
+    if (!call.besides) return line;
+    const double *more = call.besides + row * call.classes;
+    for (int k = 0; k < call.classes; ++k) call.seen[k] = line[k] * more[k];
+    return call.seen;
+}
+
+// Find the chance of what is said of each row, and the mean share of each class.
+template <class Classes>
+void weigh_labels(const SlopesCall &call, Classes classes) {
+    const int K = classes;
+    double total = 0.0;
+    for (Index row = 0; row < call.rows; ++row) {
+        const double *share = call.share + row * K, *seen = what_is_said(call, row);
+        const double found = added(
+            K, [&](int k) { return load(share + k) * load(seen + k); },
+            [&](int k) { return share[k] * seen[k]; });
+        call.chance[row] = found > least_chance ? found : least_chance;
+        const double hold = call.holds[row];
+        total += hold;
+        for (int k = 0; k < K; ++k) call.mean[k] += hold * share[k];
+    }
+    for (int k = 0; k < K; ++k)
+        call.mean[k] = std::max(call.mean[k] / std::max(total, least_share), least_share);
+}
+
+// Take the slopes, and add up what each line says of the classes.
+template <class Classes>
+void pull_shares(const SlopesCall &call, Classes classes) {
+    const int K = classes;
+    double total = 0.0;
+    for (Index row = 0; row < call.rows; ++row) total += call.holds[row];
+    double *pull = call.pull;
+    for (int k = 0; k < K; ++k)
+        pull[k] = call.anchor ? -call.anchor[k] / call.mean[k] / std::max(total, least_share) : 0.0;
+    for (Index row = 0; row < call.rows; ++row) {
+        double *share = call.share + row * K, *joint = call.joint + call.codes[row] * Index{K};
+        const double *seen = what_is_said(call, row);
+        const double usual = added(
+            K, [&](int k) { return load(share + k) * load(pull + k); },
+            [&](int k) { return share[k] * pull[k]; });
+        const double weight = call.weight[row], hold = call.holds[row];
+        const double scale = weight / call.chance[row];
+        for (int k = 0; k < K; ++k) {
+            const double after = scale * share[k] * seen[k];
+            joint[k] += after;
+            share[k] = share[k] * (weight + hold * (pull[k] - usual)) - after;
+        }
+    }
+}
+
+// Call `body` with the number of classes, which the compiler knows where they are few.
+template <class Body>
+inline auto with_classes(int classes, const Body &body) {
+    switch (classes) {
+        case 2: return body(Number_of<2>{});
+        case 3: return body(Number_of<3>{});
+        case 4: return body(Number_of<4>{});
+        case 5: return body(Number_of<5>{});
+        default: return body(classes);
+    }
+}
+
 }  // namespace
+
+void label_slopes(const SlopesCall &call) {
+    with_classes(call.classes, [&](auto classes) { weigh_labels(call, classes); });
+    with_classes(call.classes, [&](auto classes) { pull_shares(call, classes); });
+}
 
 void softmax(const SoftmaxCall &call) {
     const int K = call.classes;
@@ -125,14 +208,7 @@ void softmax(const SoftmaxCall &call) {
 }
 
 bool log_shares(const SharesCall &call) {
-    switch (call.classes) {
-        case 1: return log_shares(call, Number_of<1>{});
-        case 2: return log_shares(call, Number_of<2>{});
-        case 3: return log_shares(call, Number_of<3>{});
-        case 4: return log_shares(call, Number_of<4>{});
-        case 5: return log_shares(call, Number_of<5>{});
-        default: return log_shares(call, call.classes);
-    }
+    return with_classes(call.classes, [&](auto classes) { return log_shares(call, classes); });
 }
 
 }  // namespace MISNOMER_VARIANT

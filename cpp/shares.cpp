@@ -1,5 +1,7 @@
 #include "shares.hpp"
 
+#include <nanobind/stl/optional.h>
+
 #include <vector>
 
 #include "buffer.hpp"
@@ -45,10 +47,39 @@ void softmax(const nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cp
     chosen_kernels().softmax(call);
 }
 
+using Row = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Values = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Lines = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Codes = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Replace shares by how the labels pull their scores.
+void label_slopes(const Rows &share, const Lines &table, const Codes &codes,
+                  const std::optional<Lines> &besides, const Values &weight, const Values &holds,
+                  const std::optional<Values> &anchor, const Row &chance, const Row &mean,
+                  const Rows &joint) {
+    const Index classes = share.shape(1);
+    Buffer<double> space(2 * classes);
+    SlopesCall call{};
+    call.rows = share.shape(0), call.classes = static_cast<int>(classes);
+    call.share = share.data(), call.table = table.data(), call.codes = codes.data();
+    call.besides = besides ? besides->data() : nullptr;
+    call.weight = weight.data(), call.holds = holds.data();
+    call.anchor = anchor ? anchor->data() : nullptr;
+    call.chance = chance.data(), call.mean = mean.data(), call.joint = joint.data();
+    call.pull = space.data(), call.seen = space.data() + classes;
+    nb::gil_scoped_release released;
+    chosen_kernels().label_slopes(call);
+}
+
 }  // namespace
 
 void add_shares(nb::module_ &m) {
     m.def("softmax", &softmax, "share"_a.noconvert(), "height"_a.noconvert());
+    m.def("label_slopes", &label_slopes, "share"_a.noconvert(), "table"_a.noconvert(),
+          "codes"_a.noconvert(), "besides"_a.noconvert().none(), "weight"_a.noconvert(),
+          "holds"_a.noconvert(), "anchor"_a.noconvert().none(), "chance"_a.noconvert(),
+          "mean"_a.noconvert(), "joint"_a.noconvert());
     m.def("log_shares", &log_shares, "sums"_a.noconvert(), "extra"_a.noconvert(),
           "out"_a.noconvert());
 }

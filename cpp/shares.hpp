@@ -30,6 +30,24 @@ struct SoftmaxCall {
     double *space;   // scratch: softmax_space(classes)
 };
 
+// What labels say of shares, and how they pull the scores behind them.
+struct SlopesCall {
+    Index rows;
+    int classes;
+    double *share;         // (rows, classes): replaced by the slopes
+    const double *table;   // (lines, classes): P(what is said | class)
+    const std::int32_t *codes;  // (rows): the line of each row
+    const double *besides; // (rows, classes): what else is said; null for nothing
+    const double *weight;  // (rows)
+    const double *holds;   // (rows): the weight of a row in the shares of the classes
+    const double *anchor;  // (classes): virtual rows that hold these; null for none
+    double *chance;        // (rows): P(what is said)
+    double *mean;          // (classes): zeros; the mean share of each class
+    double *pull;          // scratch: (classes)
+    double *joint;         // (lines, classes): zeros; the weight of each line and class
+    double *seen;          // scratch: (classes)
+};
+
 // A group of rows, and their values class by class.
 inline Index softmax_space(Index classes) { return 2 * tile_rows * classes; }
 

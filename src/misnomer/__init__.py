@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from misnomer.classifiers.positive_unlabeled import PUClassifier
     from misnomer.estimate import Estimate
     from misnomer.knowledge import Knowledge, rows_needed
+    from misnomer.learners.kernel import Kernel
     from misnomer.learners.learner import Learner
     from misnomer.learners.logistic import Logistic
     from misnomer.learners.trees import Trees
@@ -45,6 +46,7 @@ _HOMES = {
     "Channel": "channel",
     "CrowdNB": "classifiers.crowd",
     "Estimate": "estimate",
+    "Kernel": "learners.kernel",
     "Knowledge": "knowledge",
     "Learner": "learners.learner",
     "Logistic": "learners.logistic",
@@ -74,6 +76,7 @@ __all__ = [
     "Channel",
     "CrowdNB",
     "Estimate",
+    "Kernel",
     "Knowledge",
     "Learner",
     "Logistic",

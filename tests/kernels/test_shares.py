@@ -50,6 +50,61 @@ def test_shares_are_those_of_the_definition(rows, K):
     np.testing.assert_array_equal(scores, before)
 
 
+def labeled(n=53, K=3, lines=5, seed=0):
+    rng = np.random.default_rng(seed)
+    logits, table = 4 * rng.normal(size=(n, K)), rng.dirichlet(np.ones(K), lines)
+    codes, weight = rng.integers(lines, size=n).astype(np.int32), rng.random(n)
+    more = {"anchor": 5 * rng.random(K), "holds": rng.random(n), "besides": rng.random((n, K))}
+    return (logits, table, codes, weight), more
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 4, 5, 7, 20, 201])
+@pytest.mark.parametrize("said", [(), ("besides",), ("anchor",), ("anchor", "holds", "besides")])
+def test_label_slopes_are_those_of_the_definition(K, said):
+    for n in (0, 1, 53):
+        rows, more = labeled(n, K)
+        some = {name: more[name] for name in said}
+        wanted = reference.label_slopes(*rows, **some)
+        for ours, theirs in zip(compiled.label_slopes(*rows, **some), wanted, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_label_slopes_are_the_gradient_of_the_cost():
+    (logits, *rows), more = labeled(11)
+    _, slope, joint = reference.label_slopes(logits, *rows, **more)
+    step = 1e-6
+    for i, k in ((0, 0), (3, 1), (10, 2)):
+        away = np.zeros_like(logits)
+        away[i, k] = step
+        up = reference.label_slopes(logits + away, *rows, **more)[0]
+        down = reference.label_slopes(logits - away, *rows, **more)[0]
+        assert (up - down) / (2 * step) == pytest.approx(slope[i, k], rel=1e-5, abs=1e-8)
+    assert joint.sum() == pytest.approx(rows[2].sum(), abs=1e-12)  # every row is shared out once
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (1, np.ones((5, 2)), "needs 3 columns"),
+        (2, np.full(53, 5, np.int32), "not below 5"),
+        (2, np.full(53, -1, np.int32), "not below 5"),
+        (2, np.zeros(50, np.int32), "50 codes for 53 rows"),
+        (3, np.ones(50), "53 rows"),
+    ],
+)
+def test_label_slopes_refuse_what_does_not_fit(place, value, words):
+    rows, _ = labeled()
+    with pytest.raises(ValueError, match=words):
+        compiled.label_slopes(*(value if i == place else one for i, one in enumerate(rows)))
+
+
+@pytest.mark.parametrize("name", ["anchor", "holds", "besides"])
+def test_label_slopes_refuse_other_shapes(name):
+    rows, more = labeled()
+    with pytest.raises(ValueError, match="shape"):
+        compiled.label_slopes(*rows, **{name: more[name][:-1]})
+
+
 CHECK = """
 import numpy as np
 from misnomer.kernels import backend, compiled, reference
@@ -59,6 +114,12 @@ for a, b in zip(compiled.softmax(sums), reference.softmax(sums)):
     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 np.testing.assert_allclose(compiled.log_shares(sums, np.ones((7, 300))),
                            reference.log_shares(sums, np.ones((7, 300))), rtol=1e-12)
+from tests.kernels.test_shares import labeled
+for K in (2, 3, 5, 20):
+    rows, more = labeled(K=K)
+    pairs = zip(compiled.label_slopes(*rows, **more), reference.label_slopes(*rows, **more))
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 print(backend())
 """
 

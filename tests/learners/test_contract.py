@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from misnomer.learners import trees
+from misnomer.learners.kernel import Kernel
 from misnomer.learners.learner import View
 from misnomer.learners.logistic import Logistic
 from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
@@ -15,9 +16,9 @@ from misnomer.rows import read_like
 from misnomer.table import Batch
 from tests.learners.tables import K, as_rows, mixed_frame
 
-LEARNERS = [NaiveBayes(), SharedNaiveBayes(), Logistic(), Trees()]
+LEARNERS = [NaiveBayes(), SharedNaiveBayes(), Logistic(), Kernel(), Trees()]
 counting = pytest.mark.parametrize(  # leaves of trees count rows, whatever they weigh
-    "learner", LEARNERS[:3], ids=lambda one: one.name
+    "learner", LEARNERS[:4], ids=lambda one: one.name
 )
 every_learner = pytest.mark.parametrize("learner", LEARNERS, ids=lambda one: one.name)
 
@@ -25,8 +26,10 @@ CHANNEL = np.array([[0.8, 0.1, 0.05], [0.15, 0.8, 0.1], [0.05, 0.1, 0.85]])
 
 
 @pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
+def few_trees(monkeypatch, request):
     """Laws of trees are laws of ten trees on a hundred rows."""
+    if "trees" not in request.node.name:
+        return
     monkeypatch.setattr(trees, "TREES", 10)
     monkeypatch.setattr(trees, "ROUNDS", 5)
     monkeypatch.setattr(trees, "FEWEST_ROWS", 100)
@@ -97,7 +100,7 @@ def test_order_of_columns_does_not_matter(learner, kind):
     wanted = found(np.arange(table.shape[1]))
     for _ in range(3):
         moved = found(rng.permutation(table.shape[1]))
-        if isinstance(learner, Trees | Logistic):  # they put columns into an order of their own
+        if isinstance(learner, Trees | Logistic | Kernel):  # these put columns into an order
             np.testing.assert_array_equal(moved, wanted)
         else:
             same(moved, wanted, learner)

@@ -25,7 +25,7 @@ def test_a_long_search_that_is_not_better_ends_with_the_first_fold(rows, monkeyp
     assert len(Logistic().cross_fit(rows, view(rows, 1e-3))) == 1
     poor = view(rows, 0.999)
     assert Logistic().cross_fit(rows, poor) == []
-    monkeypatch.setattr(logistic, "_Fit", None)  # and is not begun again
+    monkeypatch.setattr(logistic, "CrossFit", None)  # and is not begun again
     assert Logistic().cross_fit(rows, poor) == []
 
 

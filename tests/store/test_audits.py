@@ -75,7 +75,8 @@ def test_other_indexes_come_back_as_positions(tmp_path, spoiled, index):
 
 
 def test_rows_and_issues_on_disk(tmp_path, spoiled):
-    one = audit(spoiled, label="verdict", ignore=["given_label", "formula"])
+    one = audit(spoiled, "verdict", ignore=["given_label", "formula"], learners=["logistic"])
+    assert len(one.issues)
     save_audit(one, tmp_path)
     rows = pq.read_table(tmp_path / "rows.parquet")
     assert rows.column_names[:7] == list(one.rows.columns)

@@ -153,7 +153,7 @@ class Request:
         if self.own == ["learners"]:
             raise ValueError(
                 "of rows that are read by batches or on a cluster, learners are names "
-                '("logistic", "trees"): a classifier of your own needs all rows in memory'
+                '("logistic", "kernel", "trees"): a classifier of your own needs all rows in memory'
             )
         if self.own:
             raise ValueError(

@@ -98,8 +98,8 @@ def audit(
         an audit. Rows drawn by the design tell the rate whatever the noise; others are known, and
         tell of themselves only.
     learners : "auto" or list
-        Who is asked beside naive Bayes: "logistic", "trees", or classifiers of scikit-learn, which
-        are handed the rows as they came.
+        Who is asked beside naive Bayes: "logistic", "kernel", "trees", or classifiers of
+        scikit-learn, which are handed the rows as they came.
     pred_probs : array (n, K), frame or path
         Probabilities of the labels by a model of yours, each row scored without its own label
         (``cross_val_predict``). The columns of a frame are the classes, those of an array their

@@ -19,6 +19,7 @@ from misnomer.classifiers.probabilities import align_columns
 from misnomer.engines.local import Stream, joined
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
+from misnomer.learners.kernel import Kernel
 from misnomer.learners.learner import Learner
 from misnomer.learners.logistic import Logistic
 from misnomer.learners.trees import Trees
@@ -31,7 +32,7 @@ from misnomer.table import Batch, Fold, Schema
 Array = NDArray[np.float64]
 
 #: The learners that have a name; naive Bayes is always asked.
-LEARNER_NAMES = ("naive_bayes", "logistic", "trees")
+LEARNER_NAMES = ("naive_bayes", "logistic", "kernel", "trees")
 
 
 @dataclass(eq=False, repr=False)
@@ -44,9 +45,10 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
     Parameters
     ----------
     learners : "auto" or sequence
-        Who is asked beside naive Bayes: "logistic" (through the channel), "trees" (from some 500
-        rows on), these with settings (``Logistic(strengths=(1.0,))``), or classifiers of
-        scikit-learn. "auto" asks the first two.
+        Who is asked beside naive Bayes: "logistic" and "kernel" (through the channel; "kernel" up
+        to some 500 rows), "trees" (from there on), these with settings
+        (``Logistic(strengths=(1.0,))``), or classifiers of scikit-learn. "auto" asks the first
+        three.
     smoothing, families
         As in `NoisyLabelNB`.
     max_iter, tol : int, float
@@ -236,6 +238,8 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         for one in names:
             if isinstance(one, Logistic) or one == "logistic":
                 through.append(one if isinstance(one, Logistic) else Logistic())
+            elif one == "kernel":
+                through.append(Kernel())
             elif one == "trees":
                 once.append(Trees(n_jobs=self._threads()))
             elif not isinstance(one, str):
@@ -249,10 +253,10 @@ def named_learners(learners: Any) -> list[Any]:
     Examples
     --------
     >>> named_learners("auto")
-    ['logistic', 'trees']
+    ['logistic', 'kernel', 'trees']
     """
     if isinstance(learners, str) and learners == "auto":
-        return ["logistic", "trees"]
+        return ["logistic", "kernel", "trees"]
     if isinstance(learners, str) or not isinstance(learners, Iterable):
         raise ValueError(f'learners is "auto" or a list of learners, not {learners!r}')
     for one in (asked := list(learners)):

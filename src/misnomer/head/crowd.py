@@ -23,6 +23,7 @@ from misnomer.head.explain import Search
 from misnomer.head.large import MOST_ROWS, SAMPLE_ROWS, drawn, taken
 from misnomer.head.model import HeadModel
 from misnomer.kernels import softmax
+from misnomer.learners.kernel import Kernel
 from misnomer.learners.learner import Learner
 from misnomer.learners.logistic import Logistic
 from misnomer.learners.naive_bayes import USUAL
@@ -78,7 +79,7 @@ class LearnedColumns:
     smoothing: Smoothing = USUAL
     seed: int = 0
     passes: Passes = field(default_factory=_Here)
-    through: tuple[Learner, ...] = (Logistic(),)
+    through: tuple[Learner, ...] = (Logistic(), Kernel())
     once: tuple[Learner, ...] = (Trees(),)
     memory: dict[Any, Array] = field(default_factory=dict)
 

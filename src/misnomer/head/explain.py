@@ -36,6 +36,7 @@ from misnomer.head.objective import (
 from misnomer.head.rates import choose_strata, labeled_rows
 from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
+from misnomer.learners.kernel import Kernel, suits
 from misnomer.learners.learner import CLEAR_ERRORS, LEAST_CHANCE, Learner, Scored, View
 from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
 from misnomer.learners.rows import Rows
@@ -168,13 +169,27 @@ class Search:
         seen = rows.seen_through(best.point.channel)
         plain = replace(plain, chance=chance_of(best), seen=seen)
         fixed = distinct([one for who in self.once for one in who.cross_fit(rows, plain)])
-        fixed = self._telling(problem, fixed, starts, best)
-        if len(rows) <= SEARCHED_ROWS or self.ground.of_labels:
+        if self._learns_errors(problem, fixed, plain, starts, best):
+            fixed = [one for one in fixed if not isinstance(one.scorer, Forest)]
+            through = [one for one in self.through if not isinstance(one, Kernel)]
+            return replace(self, through=through)._all(problem, fixed, plain, starts, best)
+        return self._all(problem, fixed, plain, starts, best)
+
+    def _all(
+        self,
+        problem: Problem,
+        fixed: list[Scored],
+        plain: View,
+        starts: list[Start],
+        best: Explanation,
+    ) -> list[Explanation]:
+        """Explain the labels from every start, or where rows are many from the best."""
+        if len(problem.rows) <= SEARCHED_ROWS or self.ground.of_labels:
             found = [self._explained(problem, fixed, plain, [start]) for start in starts]
         else:
             known = Start(best.point.channel, best.typical)
             found = [self._explained(problem, fixed, plain, [starts[0], known])]
-        if is_drawn(rows):
+        if is_drawn(problem.rows):
             return self._with_checks(found, plain)
         return found
 
@@ -267,25 +282,31 @@ class Search:
         best = min(begun, key=lambda one: one.cost)
         return self.climb(problem, problem.write(best.point.channel, best.point), best.typical)
 
-    def _telling(
-        self, problem: Problem, fixed: list[Scored], starts: list[Start], best: Explanation
-    ) -> list[Scored]:
-        """Leave trees out that have learned which labels are wrong.
+    def _learns_errors(
+        self,
+        problem: Problem,
+        fixed: list[Scored],
+        view: View,
+        starts: list[Start],
+        best: Explanation,
+    ) -> bool:
+        """Tell whether learners that see columns together have learned which labels are wrong.
 
-        Where a column or the margin tells where errors strike, trees could take the errors for
+        Where a column or the margin tells where errors strike, they could take the errors for
         classes: they must explain left-out labels better than such channels do.
         """
-        trees = [one for one in fixed if isinstance(one.scorer, Forest)]
-        by_channels = stratified_chance(best) if trees else None
+        together = [one for one in fixed if isinstance(one.scorer, Forest)]
+        kernels = [one for one in self.through if isinstance(one, Kernel) if suits(problem.rows)]
+        by_channels = stratified_chance(best) if together or kernels else None
         if by_channels is None:
-            return fixed
-        richer = self.best_climb(replace(problem, scored=[*problem.scored, *trees]), starts)
+            return False
+        view = replace(view, channel=best.point.channel, anchor=problem.virtual)
+        together += [one for who in kernels for one in who.cross_fit(problem.rows, view)]
+        richer = self.best_climb(replace(problem, scored=[*problem.scored, *together]), starts)
         at = problem.rows.labeled
         gain = np.log(chance_of(richer)) - np.log(by_channels)
         error = float(gain[at].std()) / np.sqrt(len(at))
-        if float(gain[at].mean()) > CLEAR_ERRORS * error:
-            return fixed
-        return [one for one in fixed if not isinstance(one.scorer, Forest)]
+        return float(gain[at].mean()) <= CLEAR_ERRORS * error
 
     def climb(
         self, problem: Problem, vector: Array, typical: Typical, rounds: int = CHOSEN_RATES

@@ -11,6 +11,7 @@ from misnomer import kernels
 from misnomer.evidence import TOGETHER, Evidence
 from misnomer.families.family import log
 from misnomer.head.rates import Strata
+from misnomer.learners.kernel import Likeness
 from misnomer.learners.learner import Scorer, centered, centered_scores
 from misnomer.learners.trees import Forest
 from misnomer.learners.yours import Absent
@@ -85,7 +86,7 @@ class HeadModel(NoSums):
         extra: dict[str, Array] = {}
         for factor, scorer in self.others:
             said = np.where(batch.empty[:, None], 0.0, factor * centered(scorer.scores(batch)))
-            name = TOGETHER if isinstance(scorer, Forest) else scorer.name
+            name = TOGETHER if isinstance(scorer, Forest | Likeness) else scorer.name
             extra[name] = extra[name] + said if name in extra else said
         out = []
         for i, one in enumerate(terms):

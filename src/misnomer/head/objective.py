@@ -25,9 +25,8 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from misnomer import kernels
-from misnomer.learners.learner import Scored, anchored, over_classes
+from misnomer.learners.learner import Scored, over_classes
 from misnomer.learners.rows import Rows
-from misnomer.learners.trees import Forest
 from misnomer.solvers.lbfgs import minimise
 
 Array = NDArray[np.float64]
@@ -166,10 +165,11 @@ class Problem:
     def mean_log_temper(self) -> float:
         """The logarithm of what B should be, if naive Bayes is as wrong as usual.
 
-        It says how far classes are apart if columns act one by one; trees know better.
+        It says how far classes are apart if columns act one by one; who sees them together may
+        know better.
         """
         claimed = self.beliefs.temper * float(self.units[self.own])
-        if any(isinstance(one.scorer, Forest) for one in self.scored):
+        if any(one.together for one in self.scored):
             claimed = max(claimed, self.beliefs.together)
         return float(np.log(min(claimed, self.beliefs.certain)))
 
@@ -199,6 +199,13 @@ class Problem:
         pairs = zip(self.scored, self.units, strict=True)
         stack = np.stack([one.scores[at] / unit for one, unit in pairs])
         return stack, self.rows.label[at], self._besides(at), self.row_worth[at]
+
+    @cached_property
+    def _codes(self) -> tuple[NDArray[np.int32], Array]:
+        """The line of each informed row: its label, or one beyond; its weight in class shares."""
+        label = self._said[1]
+        codes = np.where(label < 0, self.size[1], label).astype(np.int32)
+        return codes, self.rows.weight[self.rows.informed]
 
     @cached_property
     def row_worth(self) -> Array:
@@ -301,18 +308,17 @@ class Problem:
     def __call__(self, vector: Array, typical: Typical) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""
         point, beliefs = self.read(vector), self.beliefs
-        stack, weight = self._said[0], self._said[3]
+        stack, _, besides, weight = self._said
         logits = self.logits(point)
-        judged = self.judge(logits, point.channel)
-        cost, push = anchored(judged.share, self.rows.weight[self.rows.informed], self.virtual)
-        slope = judged.share - judged.posterior
-        slope *= weight[:, None]
-        slope += push
+        seen = np.concatenate([point.channel, np.ones((1, self.size[1]))])
+        codes, holds = self._codes
+        cost, slope, joint = kernels.label_slopes(
+            logits, seen, codes, weight, besides=besides, anchor=self.virtual, holds=holds
+        )
         away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
         off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
         value = (
             cost
-            - float(weight @ np.log(judged.chance))
             + 0.5 * away**2
             + 0.5 * float(off @ off) / beliefs.shift_spread**2
             - float((beliefs.share_count * np.log(np.maximum(point.shares, 1e-12))).sum())
@@ -323,7 +329,7 @@ class Problem:
         along = point.temper * np.tensordot(stack, slope, axes=2)
         along -= beliefs.share_count / np.maximum(point.shares, 1e-12)
         by_share = point.shares * (along - point.shares @ along)
-        mass = self.joint(judged.posterior) + counts
+        mass = joint[:-1] + counts
         by_channel = point.channel * mass.sum(axis=0) - mass
         return value, np.concatenate([[by_temper], by_share, by_shift, by_channel.ravel()])
 

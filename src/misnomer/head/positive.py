@@ -26,6 +26,7 @@ from misnomer.head.crowd import LearnedColumns
 from misnomer.head.model import HeadModel
 from misnomer.head.profile import CONFIDENCE
 from misnomer.head.solve import held
+from misnomer.learners.kernel import Likeness
 from misnomer.learners.trees import Forest
 from misnomer.model import Model
 from misnomer.solvers.task import Details, Fit, Task
@@ -104,9 +105,9 @@ def turned(model: Model) -> Model:
     if not isinstance(out, HeadModel):
         return out
     others = [
-        (factor, replace(one, values=np.ascontiguousarray(one.values[:, ::-1])))
+        (factor, one.exchanged())
         for factor, one in out.others
-        if isinstance(one, Forest)
+        if isinstance(one, Forest | Likeness)
     ]
     return replace(out, others=tuple(others))
 

@@ -14,6 +14,7 @@ __all__ = [
     "accumulate",
     "backend",
     "expect",
+    "label_slopes",
     "log_shares",
     "presence",
     "scores",
@@ -52,6 +53,7 @@ try:
         accumulate,
         backend,
         expect,
+        label_slopes,
         log_shares,
         presence,
         scores,
@@ -61,6 +63,7 @@ try:
 except ImportError:
     accumulate = _said_once(reference.accumulate)
     expect = _said_once(reference.expect)
+    label_slopes = reference.label_slopes
     log_shares = reference.log_shares
     presence = reference.presence
     scores = _said_once(reference.scores)

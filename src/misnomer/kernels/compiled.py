@@ -133,6 +133,58 @@ def softmax(scores: Array) -> tuple[Array, Array]:
     return share, height
 
 
+def label_slopes(
+    logits: Array,
+    table: Array,
+    codes: Labels,
+    weight: Array,
+    *,
+    besides: Array | None = None,
+    anchor: Array | None = None,
+    holds: Array | None = None,
+) -> tuple[float, Array, Array]:
+    """Say what labels cost that are seen through a channel, and how they pull the logits of rows.
+
+    ``- sum_i weight_i log sum_k table[code_i, k] besides_ik share_ik - sum_k anchor_k log mean_k``
+    with ``share = softmax(logits)`` and ``mean`` the share of each class over all rows, weighed by
+    ``holds`` (else by ``weight``); its gradient by the logits, (n, K); and the weight of each line
+    of the table and class a posteriori, (R, K).
+
+    Examples
+    --------
+    >>> channel = np.array([[0.9, 0.2], [0.1, 0.8]])
+    >>> cost, slope, joint = label_slopes(
+    ...     np.zeros((1, 2)), channel, np.zeros(1, np.int32), np.ones(1)
+    ... )
+    >>> round(np.exp(-cost), 2), slope.round(2).tolist(), joint.round(2).tolist()
+    (0.55, [[-0.32, 0.32]], [[0.82, 0.18], [0.0, 0.0]])
+    """
+    share = softmax(logits)[0]
+    n, K = share.shape
+    table = np.ascontiguousarray(table, np.float64)
+    if table.ndim != 2 or table.shape[1] != K:
+        raise ValueError(f"table has shape {table.shape}; it needs {K} columns.")
+    if besides is not None:
+        besides = np.ascontiguousarray(besides, np.float64)
+        if besides.shape != share.shape:
+            raise ValueError(f"besides has shape {besides.shape}, not {share.shape}.")
+    if anchor is not None:
+        anchor = np.ascontiguousarray(anchor, np.float64)
+        if anchor.shape != (K,):
+            raise ValueError(f"anchor has shape {anchor.shape}; it needs {K} numbers.")
+    codes = row_codes(codes, len(table), least=0)
+    if len(codes) != n:
+        raise ValueError(f"there are {len(codes)} codes for {n} rows.")
+    value = _some_weights(weight, n)
+    held = value if holds is None else _some_weights(holds, n)
+    chance, mean, joint = np.empty(n), np.zeros(K), np.zeros(table.shape)
+    _compiled.label_slopes(share, table, codes, besides, value, held, anchor, chance, mean, joint)
+    cost = -float(weight @ np.log(chance))
+    if anchor is not None:
+        cost -= float(anchor @ np.log(mean))
+    return cost, share, joint
+
+
 def log_shares(sums: Array, virtual: Array) -> Array:
     """Take ``log c - log sum_s c`` with ``c = sums + virtual``, (K, S).
 
@@ -229,8 +281,10 @@ def row_codes(codes: Labels, size: int, *, least: int | None = None) -> Labels:
 
 
 def _row_weights(weight: Array | None, n: int) -> Array | None:
-    if weight is None:
-        return None
+    return None if weight is None else _some_weights(weight, n)
+
+
+def _some_weights(weight: Array, n: int) -> Array:
     weight = np.ascontiguousarray(weight, np.float64)
     if weight.shape != (n,):
         raise ValueError(f"weight has shape {weight.shape} where {n} rows are expected.")

@@ -25,6 +25,7 @@ Labels = NDArray[np.int32]
 
 #: Stands for log 0: its exponential is exactly zero, yet sums and products of it stay finite.
 LOG_ZERO = -1e6
+LEAST_CHANCE, LEAST_MEAN = 1e-300, 1e-9  # of what is said of a row; of a class over all rows
 
 CHUNK_ROWS = 1 << 14  # rows whose statistics are spelled out at a time
 
@@ -163,6 +164,48 @@ def softmax(scores: Array) -> tuple[Array, Array]:
     share = np.exp(scores - top)
     total = share.sum(axis=1, keepdims=True)
     return share / total, (top + np.log(total))[:, 0]
+
+
+def label_slopes(
+    logits: Array,
+    table: Array,
+    codes: Labels,
+    weight: Array,
+    *,
+    besides: Array | None = None,
+    anchor: Array | None = None,
+    holds: Array | None = None,
+) -> tuple[float, Array, Array]:
+    """Say what labels cost that are seen through a channel, and how they pull the logits of rows.
+
+    ``- sum_i weight_i log sum_k table[code_i, k] besides_ik share_ik - sum_k anchor_k log mean_k``
+    with ``share = softmax(logits)`` and ``mean`` the share of each class over all rows, weighed by
+    ``holds`` (else by ``weight``); its gradient by the logits, (n, K); and the weight of each line
+    of the table and class a posteriori, (R, K).
+
+    Examples
+    --------
+    >>> channel = np.array([[0.9, 0.2], [0.1, 0.8]])
+    >>> cost, slope, joint = label_slopes(
+    ...     np.zeros((1, 2)), channel, np.zeros(1, np.int32), np.ones(1)
+    ... )
+    >>> round(np.exp(-cost), 2), slope.round(2).tolist(), joint.round(2).tolist()
+    (0.55, [[-0.32, 0.32]], [[0.82, 0.18], [0.0, 0.0]])
+    """
+    share = softmax(logits)[0]
+    joint = share * table[codes] if besides is None else share * table[codes] * besides
+    chance = np.maximum(joint.sum(axis=1), LEAST_CHANCE)
+    joint = weight[:, None] * joint / chance[:, None]
+    slope, cost = weight[:, None] * share - joint, -float(weight @ np.log(chance))
+    if anchor is not None:
+        holds = weight if holds is None else holds
+        total = max(float(holds.sum()), LEAST_MEAN)
+        mean = np.maximum(holds @ share / total, LEAST_MEAN)
+        pull = -anchor / mean / total
+        slope = slope + holds[:, None] * share * (pull - (share @ pull)[:, None])
+        cost -= float(anchor @ np.log(mean))
+    by_code = [np.bincount(codes, column, minlength=len(table)) for column in joint.T]
+    return cost, slope, np.stack(by_code, axis=1)
 
 
 def log_shares(sums: Array, virtual: Array) -> Array:

@@ -100,10 +100,15 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of the training rows, each without its own label, and who scores other rows."""
+    """Scores of the training rows, each without its own label, and who scores other rows.
+
+    ``together``: columns say more together than one by one, so that naive Bayes does not know how
+    far classes are apart.
+    """
 
     scores: Array  # (n, K), centered
     scorer: Scorer
+    together: bool = False
 
 
 class Learner(Protocol):
@@ -117,25 +122,6 @@ class Learner(Protocol):
     def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
         """Score every row without its own label; a learner may come in several strengths."""
         ...
-
-
-def anchored(share: Array, weight: Array, anchor: Array) -> tuple[float, Array]:
-    """Hold class shares to virtual rows: the cost, and its gradient by the logits, (n, K).
-
-    - sum_k anchor_k log(mean share of k)
-
-    Examples
-    --------
-    >>> cost, slope = anchored(np.array([[0.5, 0.5]]), np.ones(1), np.array([2.0, 0.0]))
-    >>> round(cost, 3), slope.tolist()
-    (1.386, [[-1.0, 1.0]])
-    """
-    total = float(weight.sum())
-    mean = np.maximum(weight @ share / total, 1e-9)
-    pull = -anchor / mean / total
-    slope = weight[:, None] * share
-    slope *= pull - (share @ pull)[:, None]
-    return -float(anchor @ np.log(mean)), slope
 
 
 def over_classes(values: Array) -> Array:
@@ -211,17 +197,15 @@ def calibrated(scores: Array, said: Array, weight: Array) -> Array:
     """
     square = float(weight @ np.mean(scores**2, axis=1)) / max(float(weight.sum()), 1e-300)
     K, unit = scores.shape[1], max(float(np.sqrt(square)), 1e-9)
+    even, codes = np.ones((1, K)), np.zeros(len(scores), np.int32)
 
     def loss(vector: Array) -> tuple[float, Array]:
         scaled = np.exp(np.clip(vector[0], -20.0, 20.0)) * scores / unit
-        share = kernels.softmax(scaled + vector[1:])[0]
-        joint = share * said
-        chance = np.maximum(over_classes(joint), 1e-300)
-        joint /= chance[:, None]
-        residual = np.subtract(share, joint, out=joint)
-        residual *= weight[:, None]
+        cost, residual, _ = kernels.label_slopes(
+            scaled + vector[1:], even, codes, weight, besides=said
+        )
         slope = np.concatenate([[float((residual * scaled).sum())], residual.sum(axis=0)])
-        value = -float(weight @ np.log(chance)) + CALIBRATION_RIDGE * float(vector @ vector)
+        value = cost + CALIBRATION_RIDGE * float(vector @ vector)
         return value, slope + 2.0 * CALIBRATION_RIDGE * vector
 
     vector, _, _ = minimise(loss, np.zeros(K + 1), max_iter=60)

@@ -28,11 +28,9 @@ from misnomer.learners.learner import (
     Linear,
     Scored,
     View,
-    anchored,
     calibrated,
     centered,
     clear_gain,
-    over_classes,
 )
 from misnomer.learners.rows import Matrix, Rows
 from misnomer.solvers.conditional.features import Features, measure
@@ -63,8 +61,8 @@ class Logistic:
         if work > MOST_WORK:
             return []
         if work <= WORK_OF_ALL:
-            fits = (_Fit(self.name, *kind, rows, view) for kind in self._kinds(rows))
-            return [fit.cross_fit() for fit in fits]
+            fits = (self._fit(kind, rows, view) for kind in self._kinds(rows))
+            return [_linear(fit) for fit in fits]
         return self._chosen(rows, view)
 
     def _chosen(self, rows: Rows, view: View) -> list[Scored]:
@@ -72,19 +70,28 @@ class Logistic:
         unproven = (self.name, "is not better")
         if unproven in view.memory:
             return []
-        tried: list[_Fit] = []
+        tried: list[CrossFit] = []
         for _, kinds in groupby(self._kinds(rows), key=itemgetter(1)):
             for place, kind in enumerate(kinds):
-                tried.append(_Fit(self.name, *kind, rows, view))
+                tried.append(self._fit(kind, rows, view))
                 if tried[-1].gain(view) < 0:
                     break  # weights that are held less will not make up for so much
                 if place and tried[-1].first_fold < tried[-2].first_fold:
                     break  # a still weaker penalty will do no better
         best = max(tried, key=lambda one: one.first_fold)
         if best.gain(view) > 0:
-            return [best.cross_fit()]
+            return [_linear(best)]
         view.memory[unproven] = np.zeros(0)
         return []
+
+    def _fit(self, kind: tuple[float, bool], rows: Rows, view: View) -> CrossFit:
+        """Pose the search of one strength and scale."""
+        strength, common = kind
+        bases = view.bases.setdefault(self.name, {})
+        if common not in bases:
+            bases[common] = basis_of(rows, common)
+        name = f"{self.name} {strength:g}{' common' if common else ''}"
+        return CrossFit(name, (self.name, common), strength, bases[common], rows, view)
 
     def _kinds(self, rows: Rows) -> list[tuple[float, bool]]:
         """List strengths, and whether reals have one scale: many are an embedding, or are not."""
@@ -106,23 +113,39 @@ def is_embedding(schema: Schema) -> bool:
     return sum(len(g.members) for g in schema.groups if g.kind == "gaussian") > MOST_SQUARED
 
 
-class _Fit:
-    """One strength and scale, fitted without each fold; a search begins where one ended."""
+def _linear(fit: CrossFit) -> Scored:
+    """Score the rows, and turn coefficients into weights of their statistics."""
+    scores, table = fit.cross_fit()
+    return Scored(scores, Linear(fit.name, *fit.basis.weights(table)))
 
-    def __init__(self, who: str, strength: float, common: bool, rows: Rows, view: View) -> None:
-        bases = view.bases.setdefault(who, {})
-        if common not in bases:
-            bases[common] = basis_of(rows, common)
-        self.rows, self.memory, self.basis = rows, view.memory, bases[common]
-        self.name = f"{who} {strength:g}{' common' if common else ''}"
-        self.family = (who, common)
+
+class CrossFit:
+    """One strength, fitted without each fold; a search begins where one of its family ended.
+
+    Parameters
+    ----------
+    name : str
+        What is fitted; searches remember it.
+    family : object
+        Whose coefficients mean the same.
+    strength : float
+        Prior standard deviation of a typical row's log-odds.
+    basis : Basis
+        The features.
+    """
+
+    def __init__(
+        self, name: str, family: Any, strength: float, basis: Basis, rows: Rows, view: View
+    ) -> None:
+        self.name, self.family = name, family
+        self.rows, self.memory, self.basis = rows, view.memory, basis
         seen = rows.seen_through(view.channel)
-        penalty = self.basis.size / strength**2
-        self.problem = _Problem(self.basis, seen, rows.weight, penalty, view.anchor)
+        penalty = basis.size / strength**2
+        self.problem = _Problem(basis, seen, rows.weight, penalty, view.anchor)
 
     def solve(self, use: NDArray[np.intp], fold: Any) -> Array:
         """Find the coefficients without a fold, from those of an earlier search or strength."""
-        memory, key, last = self.memory, (self.name, fold), (*self.family, fold)
+        memory, key, last = self.memory, (self.name, fold), (self.family, fold)
         table = self.problem.solve(use, memory.get(key, memory.get(last)))
         memory[key] = memory[last] = table
         return table
@@ -156,8 +179,8 @@ class _Fit:
         at, scores = self._first
         return clear_gain(scores, view.seen[at], self.rows.weight[at], view.chance[at])
 
-    def cross_fit(self) -> Scored:
-        """Score every row by fits without its fold, and fit to all rows."""
+    def cross_fit(self) -> tuple[Array, Array]:
+        """Score every row by fits without its fold, (n, K), and fit to all: (1 + p, K)."""
         rows, at = self.rows, self.rows.informed
         scores = np.zeros((len(rows), rows.classes))
         pieces = [
@@ -169,8 +192,7 @@ class _Fit:
         for (_, places, _), table in zip(pieces, tables, strict=True):
             scores[places] += self.scores(places, table)
         self.memory.setdefault((self.name, "all"), table)
-        weights, bias = self.basis.weights(self.solve(at, "all"))
-        return Scored(centered(scores / len(rows.deals)), Linear(self.name, weights, bias))
+        return centered(scores / len(rows.deals)), self.solve(at, "all")
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,17 +241,7 @@ def basis_of(rows: Rows, common: bool = False) -> Basis:
         square = np.asarray(features.multiply(features).sum(axis=1)).ravel()
         even = np.full(len(kept), square.sum() / max(len(kept), 1))
         return Basis(features, even, back, np.zeros(len(kept)), _mean(rows, square))
-    S = stats.shape[1]
-    used = np.flatnonzero(np.diff(found.change.indptr)) if S else np.zeros(0, np.intp)
-    if len(used) > len(rows):
-        phi, back, shift = _wide(found, stats, used)
-    else:
-        unit = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), (len(used), S))
-        back, shift = found.fold(unit.toarray(), np.zeros(len(used)))
-        # a sparse product: every feature is the same number, wherever its column stands
-        phi = np.asarray((sparse.csr_array(back) @ stats.T).T) + shift
-        order = _canonical(phi)
-        phi, back, shift = np.ascontiguousarray(phi[:, order]), back[order], shift[order]
+    phi, back, shift = _dense(found, stats)
     heavy = phi * np.sqrt(rows.weight)[:, None]
     if phi.shape[1] > phi.shape[0]:
         size, side = np.linalg.eigh(heavy @ heavy.T)
@@ -241,6 +253,26 @@ def basis_of(rows: Rows, common: bool = False) -> Basis:
         axes = axes[:, kept]
     typical = _mean(rows, np.einsum("ij,ij->i", phi, phi))
     return Basis(phi @ axes, size[kept], back.T @ axes, shift @ axes, typical)
+
+
+def _dense(found: Features, stats: Array) -> tuple[Array, Any, Array]:
+    """Make the features, (n, p), and the map ``t(x) . back' + shift`` that makes them of others."""
+    S = stats.shape[1]
+    used = np.flatnonzero(np.diff(found.change.indptr)) if S else np.zeros(0, np.intp)
+    if len(used) > len(stats):
+        return _wide(found, stats, used)
+    unit = sparse.csr_array((np.ones(len(used)), (np.arange(len(used)), used)), (len(used), S))
+    back, shift = found.fold(unit.toarray(), np.zeros(len(used)))
+    # a sparse product: every feature is the same number, wherever its column stands
+    phi = np.asarray((sparse.csr_array(back) @ stats.T).T) + shift
+    order = _canonical(phi)
+    return np.ascontiguousarray(phi[:, order]), back[order], shift[order]
+
+
+def standardized(rows: Rows) -> tuple[Array, Any, Array]:
+    """Center and scale the columns, no squares: what `_dense` makes, each column weighing alike."""
+    found = measure(rows.schema, [rows.batch], _alone)
+    return _dense(_shrunk(rows, found, common=False, most_squared=0), rows.statistics)
 
 
 def _canonical(phi: Array) -> NDArray[np.intp]:
@@ -261,13 +293,15 @@ def _wide(found: Features, stats: Array, used: NDArray[np.intp]) -> tuple[Array,
     return np.asarray(stats @ back.T) - found.shift[used], back, -found.shift[used]
 
 
-def _shrunk(rows: Rows, found: Features, common: bool) -> Features:
+def _shrunk(
+    rows: Rows, found: Features, common: bool, most_squared: int = MOST_SQUARED
+) -> Features:
     """Leave the squares of many real columns out; let equal columns weigh as one."""
     root = np.sqrt(rows.worth)
     keep = root.copy()
     for group in rows.schema.groups:
         d = len(group.members)
-        if group.kind == "gaussian" and d > MOST_SQUARED:
+        if group.kind == "gaussian" and d > most_squared:
             lines = slice(group.span.start + d, group.span.start + 2 * d)
             keep[lines.stop : group.span.stop] = 0.0
             if common:
@@ -301,20 +335,15 @@ class _Problem:
         penalty = np.concatenate([[0.0], np.full(len(self.basis.power), self.penalty)])[:, None]
         pace = 1.0 / np.sqrt(TYPICAL_CURVATURE * power[:, None] + penalty)
         ridge, shape = penalty * pace**2, (len(pace), seen.shape[1])
+        even, codes = np.ones((1, shape[1])), np.zeros(len(use), np.int32)
 
         def loss(vector: Array) -> tuple[float, Array]:
             table = vector.reshape(shape)
-            share = kernels.softmax(features @ (table * pace)[1:] + pace[0] * table[0])[0]
-            joint = seen * share
-            chance = np.maximum(over_classes(joint), 1e-300)
-            joint /= chance[:, None]
-            residual = np.subtract(share, joint, out=joint)
-            residual *= weight[:, None]
-            value = -float(weight @ np.log(chance)) + 0.5 * float((ridge * table**2).sum())
-            if self.anchor is not None:
-                cost, push = anchored(share, weight, self.anchor)
-                value += cost
-                residual += push
+            logits = features @ (table * pace)[1:] + pace[0] * table[0]
+            cost, residual, _ = kernels.label_slopes(
+                logits, even, codes, weight, besides=seen, anchor=self.anchor
+            )
+            value = cost + 0.5 * float((ridge * table**2).sum())
             slope = np.concatenate([residual.sum(axis=0)[None], features.T @ residual])
             return value, (slope * pace + ridge * table).ravel()
 

@@ -44,8 +44,7 @@ class Trees:
 
     def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
         """Score every row by trees grown without its fold; nothing where trees do not fit."""
-        needed = max(FEWEST_ROWS, CLASS_ROWS * rows.classes)
-        if len(rows.informed) < needed or is_embedding(rows.schema):
+        if not are_enough(rows) or is_embedding(rows.schema):
             return []
         cells = dense_cells(rows.schema, rows.batch)
         columns = np.zeros(0, np.intp) if cells is None else telling_columns(cells)
@@ -83,7 +82,13 @@ class Trees:
         rest = range(1, len(folds))
         for place, scores in zip(rest, each(scored, rest), strict=True):
             out[folds[place]] = scores
-        return Scored(out, replace(grown(at), schema=rows.schema, columns=columns))
+        forest = replace(grown(at), schema=rows.schema, columns=columns)
+        return Scored(out, forest, together=True)
+
+
+def are_enough(rows: Rows) -> bool:
+    """Tell whether there are so many rows that trees learn more than noise."""
+    return len(rows.informed) >= max(FEWEST_ROWS, CLASS_ROWS * rows.classes)
 
 
 #: Grows trees on cells, (n, c), and rows shared out over the classes, (n, K).
@@ -223,6 +228,10 @@ class Forest:
                 at[open_rows] = np.where(goes_left, left[inner], right[inner])
             out += self.values[at]
         return out
+
+    def exchanged(self) -> Forest:
+        """Number the classes from the other end."""
+        return replace(self, values=np.ascontiguousarray(self.values[:, ::-1]))
 
     def arrays(self) -> Mapping[str, NDArray[np.generic]]:
         """Lay out the trees."""

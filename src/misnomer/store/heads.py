@@ -1,4 +1,4 @@
-"""What a head has beyond a linear model <-> arrays: trees, probabilities, channels by stratum.
+"""What a head has beyond a linear model <-> arrays: trees, marks, probabilities, strata.
 
 Somebody's own classifier is no arrays: a model is refused that has one, or, where an audit is kept
 for its rows and numbers, the classifier's name and its part stay.
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from misnomer.head.model import HeadModel
 from misnomer.head.rates import Strata
 from misnomer.learners.brought import BroughtScorer
+from misnomer.learners.kernel import Likeness
 from misnomer.learners.learner import Scorer
 from misnomer.learners.trees import Forest, dense_width
 from misnomer.learners.yours import Absent
@@ -53,6 +54,8 @@ def about(model: Model) -> dict[str, Any]:
 def _kind(scorer: Any) -> str:
     if isinstance(scorer, Forest):
         return "boosted" if scorer.adds else "trees"
+    if isinstance(scorer, Likeness):
+        return "likeness"
     return "brought" if isinstance(scorer, BroughtScorer) else "absent"
 
 
@@ -86,6 +89,8 @@ def _other(model: Model, arrays: Arrays, number: int, kind: str, name: str) -> t
     factor = float(factors[0])
     if kind in ("trees", "boosted"):
         return factor, _forest(model, arrays, number, adds=kind == "boosted")
+    if kind == "likeness":
+        return factor, _likeness(model, arrays, number, name)
     if kind == "absent":
         return factor, Absent(name)
     if kind != "brought":
@@ -97,6 +102,19 @@ def _other(model: Model, arrays: Arrays, number: int, kind: str, name: str) -> t
     for column in channel.T:
         checks.shares(column, "learner's channel")
     return factor, BroughtScorer(channel)
+
+
+def _likeness(model: Model, arrays: Arrays, number: int, name: str) -> Likeness:
+    marks = arrays[f"other.{number}.marks"]
+    if marks.ndim != 2:
+        raise checks.ContradictionError("its marks are no table")
+    (m, p), K, S = marks.shape, len(model.prior), model.schema.statistics
+    shapes = {"scale": (p, S), "shift": (p,), "marks": (m, p), "weights": (K, m), "bias": (K,)}
+    parts = {}
+    for part, shape in shapes.items():
+        parts[part] = checks.array(arrays, f"other.{number}.{part}", shape)
+        checks.bounded(parts[part], part)
+    return Likeness(name, **parts)
 
 
 def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
