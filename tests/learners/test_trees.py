@@ -34,7 +34,7 @@ def test_boosted_scores_are_those_of_scikit_learn(classes):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 5)).round(1).astype(np.float32)
     y = (X[:, 0] * X[:, 1] > 0) + (classes - 2) * (X[:, 2] > 0)
-    found = boosting(Trees(), X, np.eye(classes)[y]).cell_scores(X)
+    found = boosting(Trees(), X, np.eye(classes)[y], trees.ROUNDS).cell_scores(X)
     theirs = HistGradientBoostingClassifier(
         max_iter=trees.ROUNDS, max_leaf_nodes=trees.ROUND_LEAVES,
         l2_regularization=trees.LEAF_RIDGE, early_stopping=False, random_state=0,
@@ -53,7 +53,7 @@ def test_many_values_are_cut_evenly_however_often_they_occur():
     assert held.min() >= 3 and held.max() <= 4
     np.testing.assert_array_equal(cuts_of(X[:, 0].repeat(rng.integers(1, 9, 900))), cuts)
     share = np.eye(2)[(X[:, 0] + X[:, 1] > 0).astype(int)]
-    found = boosting(Trees(), X, share).cell_scores(X)
+    found = boosting(Trees(), X, share, trees.ROUNDS).cell_scores(X)
     assert (found.argmax(axis=1) == share.argmax(axis=1)).mean() > 0.95
 
 
@@ -68,18 +68,18 @@ def test_a_class_that_a_fold_lacks_is_the_least_likely():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     share = np.eye(4)[np.where(X[:, 0] > 0, 1, 3)]
-    scores = boosting(Trees(), X, share).cell_scores(X)
+    scores = boosting(Trees(), X, share, trees.ROUNDS).cell_scores(X)
     assert (scores.argmax(axis=1) == share.argmax(axis=1)).all()
     assert (scores[:, [0, 2]].max(axis=1) < scores[:, [1, 3]].min(axis=1)).all()
 
 
-@pytest.mark.parametrize("grow", [forest, boosting])
-def test_rows_shared_out_weigh_by_their_shares(grow):
+@pytest.mark.parametrize(("grow", "count"), [(forest, 30), (boosting, 30)])
+def test_rows_shared_out_weigh_by_their_shares(grow, count):
     """A row that is mostly of one class teaches that class."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 2)).astype(np.float32)
     share = np.where(X[:, :1] * X[:, 1:] > 0, [[0.8, 0.2]], [[0.2, 0.8]])
-    found = grow(Trees(), X, share).cell_scores(X).argmax(axis=1)
+    found = grow(Trees(), X, share, count).cell_scores(X).argmax(axis=1)
     assert (found == share.argmax(axis=1)).mean() > 0.9
 
 

@@ -226,9 +226,8 @@ class Problem:
 
     def logits(self, point: Point) -> Array:
         """Compute B (sum_j w_j S_j + a) of the rows of which something is said, (n, K)."""
-        mixed = np.asarray(np.tensordot(point.shares, self._said[0], axes=1))
-        mixed += point.shift
-        mixed *= point.temper
+        mixed = np.asarray(np.tensordot(point.temper * point.shares, self._said[0], axes=1))
+        mixed += point.temper * point.shift
         return mixed
 
     def judge(self, logits: Array, channel: Array) -> Judgement:
@@ -324,9 +323,10 @@ class Problem:
             - float((beliefs.share_count * np.log(np.maximum(point.shares, 1e-12))).sum())
             - float((counts * np.log(np.maximum(point.channel, LEAST))).sum())
         )
-        by_temper = float((slope * logits).sum()) + away / beliefs.temper_spread
-        by_shift = point.temper * slope.sum(axis=0) + off / beliefs.shift_spread**2
         along = point.temper * np.tensordot(stack, slope, axes=2)
+        total = point.temper * slope.sum(axis=0)
+        by_temper = float(point.shares @ along + point.shift @ total) + away / beliefs.temper_spread
+        by_shift = total + off / beliefs.shift_spread**2
         along -= beliefs.share_count / np.maximum(point.shares, 1e-12)
         by_share = point.shares * (along - point.shares @ along)
         mass = joint[:-1] + counts

@@ -26,6 +26,7 @@ Cells = NDArray[np.float32]
 
 FEWEST_ROWS, CLASS_ROWS = 500, 50  # in all, and of a class on average: of fewer they learn noise
 TREES, LEAF_ROWS = 100, 3
+FIRST_TREES = 25  # that tell on one fold whether a forest is of use
 ROUNDS, ROUND_LEAVES, LEAF_RIDGE = 50, 8, 1.0  # of boosting
 MOST_CUTS = 254  # of a column, where boosting may split: a byte tells the pieces apart
 MOST_ROWS = 5000  # that trees are grown on
@@ -50,40 +51,40 @@ class Trees:
         columns = np.zeros(0, np.intp) if cells is None else telling_columns(cells)
         if cells is None or not len(columns):
             return []
-        out: list[Scored] = []
-        boosted = len(rows) * len(columns) * rows.classes * ROUNDS <= MOST_BOOSTED
-        for grow in (forest, boosting) if boosted else (forest,):
-            one = self._scored(grow, rows, view, cells, columns)
-            if one is None:  # where a forest is of no use, boosting is not tried
-                break
-            out.append(one)
-        return out
+        seen, (fold, folds) = cells[:, columns], next(rows.splits())
+        others = rows.informed[fold[rows.informed] != 0]
+        few = self._grown(forest, min(FIRST_TREES, TREES), rows, seen, others)
+        if _is_worse(rows, view, few.cell_scores(seen[folds[0]]), folds[0]):
+            return []
+        kinds = [(forest, TREES)]
+        if len(rows) * len(columns) * rows.classes * ROUNDS <= MOST_BOOSTED:
+            kinds.append((boosting, ROUNDS))
+        return [self._scored(grow, count, rows, seen, columns) for grow, count in kinds]
 
     def _scored(
-        self, grow: Grow, rows: Rows, view: View, cells: Cells, columns: NDArray[np.intp]
-    ) -> Scored | None:
-        """Score every row by trees of one kind; None where they are clearly worse on one fold."""
-        seen, at = cells[:, columns], rows.informed
-        out = np.zeros((len(rows), rows.classes))
+        self, grow: Grow, count: int, rows: Rows, seen: Cells, columns: NDArray[np.intp]
+    ) -> Scored:
+        """Score every row by trees of one kind, grown without its fold."""
+        out, at = np.zeros((len(rows), rows.classes)), rows.informed
         fold, folds = next(rows.splits())
 
-        def grown(use: NDArray[np.intp]) -> Forest:
-            if len(use) > MOST_ROWS:
-                rng = np.random.default_rng(self.random_state)
-                use = np.sort(rng.choice(use, MOST_ROWS, replace=False))
-            return grow(self, seen[use], rows.hard[use])
-
         def scored(place: int) -> Array:
-            return grown(at[fold[at] != place]).cell_scores(seen[folds[place]])
+            others = at[fold[at] != place]
+            return self._grown(grow, count, rows, seen, others).cell_scores(seen[folds[place]])
 
-        out[folds[0]] = scored(0)
-        if _is_worse(rows, view, out, folds[0]):
-            return None
-        rest = range(1, len(folds))
-        for place, scores in zip(rest, each(scored, rest), strict=True):
-            out[folds[place]] = scores
-        forest = replace(grown(at), schema=rows.schema, columns=columns)
-        return Scored(out, forest, together=True)
+        for places, scores in zip(folds, each(scored, range(len(folds))), strict=True):
+            out[places] = scores
+        whole = self._grown(grow, count, rows, seen, at)
+        return Scored(out, replace(whole, schema=rows.schema, columns=columns), together=True)
+
+    def _grown(
+        self, grow: Grow, count: int, rows: Rows, seen: Cells, use: NDArray[np.intp]
+    ) -> Forest:
+        """Grow trees on some of the rows."""
+        if len(use) > MOST_ROWS:
+            rng = np.random.default_rng(self.random_state)
+            use = np.sort(rng.choice(use, MOST_ROWS, replace=False))
+        return grow(self, seen[use], rows.hard[use], count)
 
 
 def are_enough(rows: Rows) -> bool:
@@ -92,10 +93,10 @@ def are_enough(rows: Rows) -> bool:
 
 
 #: Grows trees on cells, (n, c), and rows shared out over the classes, (n, K).
-Grow = Callable[[Trees, Cells, Array], "Forest"]
+Grow = Callable[[Trees, Cells, Array, int], "Forest"]
 
 
-def forest(trees: Trees, cells: Cells, share: Array) -> Forest:
+def forest(trees: Trees, cells: Cells, share: Array, count: int) -> Forest:
     """Grow many deep trees by chance, to be averaged."""
     from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
@@ -104,7 +105,7 @@ def forest(trees: Trees, cells: Cells, share: Array) -> Forest:
     # of rows that have one class each both grow by the same criterion, and classes are faster
     whole = bool((target.max(axis=1) == 1.0).all() and target.any(axis=0).all())
     grower = (ExtraTreesClassifier if whole else ExtraTreesRegressor)(
-        TREES,
+        count,
         min_samples_leaf=LEAF_ROWS,
         max_features="sqrt",
         random_state=trees.random_state,
@@ -114,7 +115,7 @@ def forest(trees: Trees, cells: Cells, share: Array) -> Forest:
     return averaged_trees(trees.name, [one.tree_ for one in grower.estimators_])
 
 
-def boosting(trees: Trees, cells: Cells, share: Array) -> Forest:
+def boosting(trees: Trees, cells: Cells, share: Array, count: int) -> Forest:
     """Grow small trees one after another, each to mend what those before it got wrong.
 
     Columns are cut up here: scikit-learn looks for weighted quantiles, cut by cut, which takes many
@@ -127,7 +128,7 @@ def boosting(trees: Trees, cells: Cells, share: Array) -> Forest:
     pairs = zip(cuts, cells[at].T, strict=True)
     pieces = np.stack([np.searchsorted(cut, column) for cut, column in pairs], axis=1)
     grower = HistGradientBoostingClassifier(
-        max_iter=ROUNDS,
+        max_iter=count,
         max_leaf_nodes=ROUND_LEAVES,
         l2_regularization=LEAF_RIDGE,
         early_stopping=False,
@@ -162,13 +163,14 @@ def cuts_of(column: Cells) -> Cells:
 
 
 def _is_worse(rows: Rows, view: View, scores: Array, places: NDArray[np.intp]) -> bool:
-    """Tell from one fold whether trees explain labels clearly worse than naive Bayes does."""
+    """Tell from a fold's scores whether trees explain labels clearly worse than naive Bayes."""
+    if view.chance is None:
+        return False
     every, said = rows.at_face_value
     own = np.isin(every, places)
     at = every[own]
-    if view.chance is None:
-        return False
-    return clear_gain(scores[at], said[own], rows.weight[at], view.chance[at]) < 0
+    scores = scores[np.searchsorted(places, at)]
+    return clear_gain(scores, said[own], rows.weight[at], view.chance[at]) < 0
 
 
 @dataclass(frozen=True, eq=False)
