@@ -43,7 +43,7 @@ STRENGTHS = (1.0, 3.0, 10.0)  # prior standard deviations of a typical row's log
 EMBEDDED = (0.3, 1.0)  # the same where reals are many: each says little
 TYPICAL_CURVATURE = 0.15  # p (1 - p) of a row: scales the search, not its end
 MAX_STEPS, TOLERANCE, FLAT_SLOPE = 60, 1e-5, 1e-2
-MOST_WORK = 100_000_000  # filled cells times classes: a pass of the search beyond takes too long
+MOST_WORK = 100_000_000  # cells times classes: beyond, few directions are looked at, or no words
 WORK_OF_ALL = 10_000_000  # the same, up to which every strength is fitted and heard
 MOST_SQUARED = 100  # real columns up to which their squares are features, too
 
@@ -57,8 +57,8 @@ class Logistic:
 
     def cross_fit(self, rows: Rows, view: View) -> list[Scored]:
         """Score every row by fits without its fold, the strongest penalty first."""
-        work = rows.classes * _cells_of_a_step(rows.statistics)
-        if work > MOST_WORK:
+        work = rows.classes * _cells_of_a_step(rows)
+        if work > MOST_WORK and sparse.issparse(rows.statistics):
             return []
         if work <= WORK_OF_ALL:
             fits = (self._fit(kind, rows, view) for kind in self._kinds(rows))
@@ -101,10 +101,13 @@ class Logistic:
         return [*own, *((strength, True) for strength in EMBEDDED)]
 
 
-def _cells_of_a_step(statistics: Matrix) -> int:
+def _cells_of_a_step(rows: Rows) -> int:
     """Count what a step of the search looks at: filled cells, and coefficients again and again."""
+    statistics = rows.statistics
     if not sparse.issparse(statistics):
-        return int(statistics.size)
+        reals = [len(g.members) for g in rows.schema.groups if g.kind == "gaussian"]
+        left_out = sum(2 * d if d > MOST_SQUARED else d for d in reals)
+        return len(rows) * (int(statistics.shape[1]) - left_out)
     return int(statistics.nnz + STEPS_REMEMBERED * len(np.unique(statistics.indices)))
 
 
@@ -251,6 +254,8 @@ def basis_of(rows: Rows, common: bool = False) -> Basis:
         size, axes = np.linalg.eigh(heavy.T @ heavy)
         kept = size > 1e-9 * max(size[-1] if len(size) else 0.0, 1e-300)
         axes = axes[:, kept]
+    most = max(MOST_WORK // (len(rows) * rows.classes), 1)  # of more directions the longest
+    kept, axes = np.flatnonzero(kept)[-most:], axes[:, -most:]
     typical = _mean(rows, np.einsum("ij,ij->i", phi, phi))
     return Basis(phi @ axes, size[kept], back.T @ axes, shift @ axes, typical)
 
