@@ -15,7 +15,7 @@ from misnomer.review.rows.origin import noticed
 from misnomer.rows.files.paths import files_of, opened, size_of
 from misnomer.rows.scan import scan
 from misnomer.store import container
-from misnomer.store.folders import filling
+from misnomer.store.container import filling
 from tests.audited import pets
 
 WATCHED = """

@@ -12,8 +12,7 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
-from misnomer.audit import audit, load_audit
-from misnomer.audit.batches import collector
+from misnomer.audit import audit, collector, load_audit
 from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
 from misnomer.cli import app, predict
@@ -23,7 +22,7 @@ from misnomer.rows.scan import read_table
 from misnomer.solvers.sparse import model as sparse_model
 from misnomer.solvers.sparse.model import SparseModel
 from misnomer.store.models import load_model, model_bytes, model_from
-from tests.audit.batches.rows import audit_stream, save_stream
+from tests.audit.rows import audit_stream, save_stream
 
 
 @pytest.fixture

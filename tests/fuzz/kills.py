@@ -32,7 +32,7 @@ from misnomer.review.decisions import Decisions
 from misnomer.review.rows.origin import load_for_review
 from misnomer.review.rows.source import fingerprint
 from misnomer.review.session import FILE, Review
-from misnomer.store.folders import filling
+from misnomer.store.container import filling
 
 TOKEN = "t" * 32
 

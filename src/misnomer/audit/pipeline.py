@@ -35,13 +35,13 @@ def run(request: Request, rows_to: RowsTo | None = None) -> Audit:
 def _audited(request: Request, rows_to: RowsTo | None) -> Any:
     """Hand the request to whoever knows such rows and such labels."""
     if request.by_batches:
-        from misnomer.audit.batches.stream import joined_cluster
+        from misnomer.audit.stream import joined_cluster
 
         with joined_cluster(request) as cluster:
             if request.is_crowd:
                 from misnomer.audit.crowds.run import audit_batches as audited
             else:
-                from misnomer.audit.batches.stream import audit_batches as audited
+                from misnomer.audit.stream import audit_batches as audited
             return audited(request, cluster, rows_to)
     if request.is_crowd or request.is_grouped:
         from misnomer.audit.crowds.run import audit_sources

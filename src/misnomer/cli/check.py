@@ -90,7 +90,7 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
     from misnomer.cli.review import _need_extra
 
     _need_extra()
-    from misnomer.review.server.checks import check_application
+    from misnomer.review.server.app import check_application
     from misnomer.review.server.serve import serve
     from misnomer.store.writing import held
 

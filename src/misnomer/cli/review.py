@@ -162,7 +162,7 @@ def import_(
 ) -> None:
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
-        from misnomer.review.exchange import run
+        from misnomer.review.export import take_over
         from misnomer.review.rows.origin import load_for_review
 
-        print(run(load_for_review(folder), folder, file), file=sys.stderr)
+        print(take_over(load_for_review(folder), folder, file), file=sys.stderr)

@@ -15,16 +15,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from misnomer.reports import figures, wording
-from misnomer.reports.annotator_tables import python_words, shell_words, source_rows
 from misnomer.reports.assumptions import assumptions
-from misnomer.reports.checks import checks_words
 from misnomer.reports.concentration import by_label, by_value
 from misnomer.reports.duplicates import duplicates, neighbors
 from misnomer.reports.json import calibration, finite, histogram, parameters
-from misnomer.reports.suspects import (
+from misnomer.reports.tables import (
     Suspect,
+    checks_words,
     confusions,
+    python_words,
     same_name,
+    shell_words,
+    source_rows,
     suspects,
     true_given,
 )

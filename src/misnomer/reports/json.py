@@ -10,10 +10,15 @@ import numpy as np
 
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
-from misnomer.reports.annotator_tables import sources_json
-from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.suspects import Suspect, confusions, suspects, true_given
+from misnomer.reports.tables import (
+    Suspect,
+    checks_json,
+    confusions,
+    sources_json,
+    suspects,
+    true_given,
+)
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from misnomer import audit
 from misnomer.answers import from_table
-from misnomer.audit import load_audit
-from misnomer.audit.batches import collector
+from misnomer.audit import collector, load_audit
 from misnomer.audit.crowds.gather import line_answers, numbers_of, rows_of
 from misnomer.audit.crowds.lines import Lines, digests, same_columns
 from misnomer.audit.crowds.run import check_room
@@ -31,8 +30,8 @@ from misnomer.solvers.annotators import draws
 from misnomer.solvers.annotators.draws import learn_sources
 from misnomer.solvers.annotators.fit import SourcesTask
 from misnomer.table import Batch
-from tests.audit.batches.rows import save_stream
 from tests.audit.crowds.rows import LONG, WHO, lines, wide
+from tests.audit.rows import save_stream
 from tests.rows.test_scan import damaged
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -12,7 +12,7 @@ import pytest
 from misnomer.audit import audit, load_audit
 from misnomer.audit.files import origin
 from misnomer.audit.files.origin import SAMPLED, WHOLE, command_words, origin_of, state
-from misnomer.store import folders
+from misnomer.store import container
 from tests.audited import pets
 
 
@@ -92,7 +92,7 @@ def test_a_folder_and_a_pattern_are_digested_part_by_part(tmp_path):
 
 def test_of_a_large_file_blocks_are_digested(file, monkeypatch):
     monkeypatch.setattr(origin, "_WHOLE", 1000)
-    monkeypatch.setattr(folders, "_BLOCK_BYTES", 10)
+    monkeypatch.setattr(container, "_BLOCK_BYTES", 10)
     file.write_bytes(bytes(range(250)) * 20)
     then = origin_of(file)
     assert then.method == SAMPLED

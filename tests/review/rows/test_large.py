@@ -8,7 +8,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
-from misnomer.audit.batches import collector
+from misnomer.audit import collector
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Filter, as_filter
@@ -21,7 +21,7 @@ from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.scan import read_table
 from misnomer.store import writing
-from tests.audit.batches.rows import save_stream
+from tests.audit.rows import save_stream
 
 N = 3000
 

@@ -14,7 +14,7 @@ from misnomer.rows.files.cells import cast_cells, without_words
 from misnomer.rows.scan import read_table, scan
 from misnomer.store import load_model, save_model
 from misnomer.table import Batch
-from tests.audit.batches.rows import in_memory
+from tests.audit.rows import in_memory
 
 MARCH = 19_783.0  # the first of March 2024, in days since 1970
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from misnomer import channel as channels
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import Votes
+from misnomer.audit.crowds.sources import CONFIDENCE, Votes, bounded
 from misnomer.channel import Channel
 from misnomer.classifiers.annotator_table import (
     BEYOND,
@@ -43,7 +42,6 @@ from misnomer.verdict import Verdict
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 
-CONFIDENCE = 0.90
 _DRAWS, _PASSES, _ROWS = 20, 6, 20_000
 _MANY = 5e7  # pairs of answers about one row: too many to look for copies among annotators
 _FEW = 20  # answers of an annotator: too few to know its errors by
@@ -150,25 +148,6 @@ def joint_of(given: Ints, share: Array, weight: Array | None = None) -> Array:
     weighed = share if weight is None else share * weight[:, None]
     np.add.at(out, given[known], weighed[known])
     return out
-
-
-def bounded(rate: Any, error: Any, n: Any) -> tuple[Any, Any]:
-    """Bracket a rate by the beta distribution with its standard error, half an event added.
-
-    It weighs ``rate (1 - rate) / error^2`` observations, never more than n.
-
-    Examples
-    --------
-    >>> low, high = bounded(0.1, 0.01, 2000)
-    >>> round(float(low), 3), round(float(high), 3)
-    (0.084, 0.117)
-    """
-    size = np.minimum(rate * (1 - rate) / np.maximum(error, 1e-12) ** 2, n)
-    size = np.where(rate * (1 - rate) > 1e-9, size, n)
-    right, wrong = (1 - rate) * size + 0.5, rate * size + 0.5
-    tail = (1 - CONFIDENCE) / 2
-    low, high = beta.ppf(tail, wrong, right), beta.ppf(1 - tail, wrong, right)
-    return np.minimum(low, rate), np.maximum(high, rate)
 
 
 def spread(answers: Answers, fit: SourcesFit, given: Ints, group: Ints | None) -> list[Array]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from misnomer.store.folders import blocks
+from misnomer.store.container import blocks
 
 _WHOLE = 1 << 30  # bytes in all up to which every byte is digested
 

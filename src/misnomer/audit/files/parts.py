@@ -15,7 +15,7 @@ from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
 from misnomer.posterior import Posterior
 from misnomer.solvers.annotators.worth import GroupTest
 from misnomer.store import checks
-from misnomer.store.sparse import noise_arrays
+from misnomer.store.models import noise_arrays
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from misnomer.store.folders import filling, reading
+from misnomer.store.container import filling, reading
 
 FOLDER = "review.index"
 _VERSION = 2

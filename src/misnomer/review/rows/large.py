@@ -25,7 +25,7 @@ from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
 from misnomer.posterior import Posterior
 from misnomer.review.ranking import Ranking
-from misnomer.review.refit.fit import (
+from misnomer.review.refit import (
     REVIEWER_ERROR,
     believed,
     copies_of,

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from misnomer.audit import load_audit
 from misnomer.audit.files.origin import is_near, nearest, state
-from misnomer.reports.annotator_tables import shell_words
+from misnomer.reports.tables import shell_words
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows.large import LargeRows
 from misnomer.review.rows.source import Rows, rows_of
-from misnomer.store.folders import check_whole, reading
+from misnomer.store.container import check_whole, reading
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

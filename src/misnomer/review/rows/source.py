@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from misnomer.evidence import Explanation
 from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import Ranking, rank_rows
-from misnomer.review.refit.fit import refit_audit
+from misnomer.review.refit import refit_audit
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

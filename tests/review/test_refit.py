@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from misnomer.review.ledger import ReviewError
-from misnomer.review.refit.fit import believed, copies_of, with_copies
+from misnomer.review.refit import believed, copies_of, with_copies
 from misnomer.review.session import FILE, Review
 from misnomer.table import Batch
 

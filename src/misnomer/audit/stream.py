@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from misnomer.answers import Answers
 from misnomer.audit import learn, numbers
-from misnomer.audit.batches.collector import (
+from misnomer.audit.checked import checked_rows
+from misnomer.audit.collector import (
     Collector,
     Judging,
     RowsTo,
@@ -27,13 +28,11 @@ from misnomer.audit.batches.collector import (
     lightened,
     row_columns,
 )
-from misnomer.audit.checked import checked_rows
-from misnomer.audit.crowds.groups import group_rates_of, with_groups
+from misnomer.audit.crowds.sources import group_rates_of, with_groups
 from misnomer.audit.frames import Shape, default_backend
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
-from misnomer.audit.known import knowing, noted
-from misnomer.audit.leaks import leaks
-from misnomer.audit.learn import prepared
+from misnomer.audit.learn import knowing, noted, prepared
+from misnomer.audit.numbers import leaks
 from misnomer.audit.request import Request
 from misnomer.audit.result import AllRows, Audit
 from misnomer.classifiers.base import NoisyLabelEstimator

@@ -26,7 +26,7 @@ from misnomer.reports.text import render
 from misnomer.rows.scan import read_table, scan
 from misnomer.stats import Stats
 from misnomer.store import load_model
-from tests.audit.batches.rows import (
+from tests.audit.rows import (
     audit_stream,
     fit_stream,
     in_memory,
@@ -80,7 +80,7 @@ def test_the_default_audit_is_the_same_by_batches(tmp_path, suffix):
 
 
 def test_many_rows_are_sampled_but_all_are_judged(tmp_path, monkeypatch):
-    from misnomer.audit.batches.collector import Collector
+    from misnomer.audit.collector import Collector
 
     module = sys.modules[Collector.__module__]
     monkeypatch.setattr(module, "SAMPLE", 100)
@@ -201,7 +201,7 @@ def test_the_default_goes_on_too(tmp_path, monkeypatch):
 SLOW_FIT = """
     import sys, time
     from misnomer import NoisyLabelNB
-    from tests.audit.batches.rows import audit_stream
+    from tests.audit.rows import audit_stream
     from misnomer.store import save_model
     path, folder, out, pause = sys.argv[1:]
     em = NoisyLabelNB(solver="em", max_iter=12, tol=0, random_state=0,

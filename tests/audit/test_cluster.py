@@ -27,7 +27,7 @@ from misnomer.engines.dask import Kept
 from misnomer.head import large
 from misnomer.rows.scan import read_table, scan
 from misnomer.table import Batch
-from tests.audit.batches.rows import audit_stream, save_stream, table
+from tests.audit.rows import audit_stream, save_stream, table
 
 FIXED = {"solver": "em", "max_iter": 6, "tol": 0, "random_state": 0}
 pytestmark = [

@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit
-from tests.audit.batches.rows import audit_stream, table
+from tests.audit.rows import audit_stream, table
 
 fsspec = pytest.importorskip("fsspec")
 FIXED = {"solver": "em", "max_iter": 4, "tol": 0, "random_state": 0}

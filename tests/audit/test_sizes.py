@@ -11,7 +11,7 @@ from misnomer.audit.request import is_large
 from misnomer.audit.result import Audit
 from misnomer.cli import app
 from misnomer.rows.scan import read_table
-from tests.audit.batches.rows import table
+from tests.audit.rows import table
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from misnomer import audit
-from misnomer.audit.batches import collector
+from misnomer.audit import collector
 from misnomer.review.rows.large import LargeRefit, LargeRows
 from misnomer.review.rows.origin import load_for_review
-from tests.audit.batches.rows import save_stream
+from tests.audit.rows import save_stream
 from tests.crowds import sites
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
