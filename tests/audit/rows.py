@@ -7,8 +7,7 @@ import pandas as pd
 import pyarrow as pa
 
 from misnomer.audit.files.folder import save_run
-from misnomer.audit.pipeline import run
-from misnomer.audit.request import request_of
+from misnomer.audit.request import request_of, run
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.classifiers.terms import compact, fit_rows, understand
 from misnomer.engines.local import Stream

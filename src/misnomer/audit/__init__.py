@@ -148,8 +148,7 @@ def audit(
     >>> len(found.issues), round(found.error_count.value)
     (10, 10)
     """
-    from misnomer.audit.pipeline import run
-    from misnomer.audit.request import request_of
+    from misnomer.audit.request import request_of, run
 
     said = {
         "text": text, "families": families, "ignore": ignore, "id": id, "trusted": trusted,

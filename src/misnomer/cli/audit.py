@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from misnomer.audit.files.folder import save_run
-from misnomer.audit.pipeline import run as audited
 from misnomer.audit.request import Request, bytes_of
+from misnomer.audit.request import run as audited
 from misnomer.store.container import check_vacant
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # A page to be read, not a dump: all rows are in the files beside it.
 _SUSPECTS, _LABELS, _COLUMNS, _CONFUSIONS = 50, 25, 60, 40
+_SUMMARY_SUSPECTS = 5
 _ROOMY, _WHOLE_MATRIX = 6, 30  # classes that have room for intervals, and for a cell each
 
 _ARGUMENT = r"(?:'[^']*'|[^\s,;']*[^\s,;.')])"
@@ -74,9 +75,9 @@ def to_html(audit: Audit) -> str:
     )
 
 
-def summary_html(audit: Audit, *, most: int = 5) -> str:
+def summary_html(audit: Audit) -> str:
     """Render a small summary for a notebook: the answer, the verdict and the first suspects."""
-    few = [_suspect(one) for one in suspects(audit, most)]
+    few = [_suspect(one) for one in suspects(audit, _SUMMARY_SUSPECTS)]
     return _environment().get_template("summary.html").render(**_answer(audit), suspects=few)
 
 

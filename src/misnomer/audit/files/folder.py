@@ -24,8 +24,7 @@ from misnomer.audit.files.parts import (
 )
 from misnomer.audit.frames import Shape, default_backend, renamed, row_columns
 from misnomer.audit.numbers import Fitted
-from misnomer.audit.pipeline import run
-from misnomer.audit.request import Request
+from misnomer.audit.request import Request, run
 from misnomer.audit.result import Audit, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate

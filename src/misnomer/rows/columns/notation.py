@@ -211,7 +211,10 @@ def _units(cells: pa.Array, form: str) -> list[str]:
     return [*pc.unique(front).to_pylist(), *pc.unique(back).to_pylist()]
 
 
-def stray_words(distinct: pa.Array, most: int = 5, least: int = 20) -> list[str]:
+_MAX_STRAY_WORDS, _MIN_NUMBERS = 5, 20  # so few words among so many numbers
+
+
+def stray_words(distinct: pa.Array) -> list[str]:
     """List the few words among many numbers that keep a column from being one of numbers.
 
     Examples
@@ -223,7 +226,7 @@ def stray_words(distinct: pa.Array, most: int = 5, least: int = 20) -> list[str]
     cells = _observed(distinct)
     number = pc.match_substring_regex(cells, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
     words = cells.filter(pc.invert(number))
-    few = 0 < len(words) <= most and len(cells) - len(words) >= least
+    few = 0 < len(words) <= _MAX_STRAY_WORDS and len(cells) - len(words) >= _MIN_NUMBERS
     return sorted(words.to_pylist()) if few else []
 
 

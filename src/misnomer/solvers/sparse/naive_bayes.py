@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from misnomer.kernels.reference import softmax
 from misnomer.posterior import Posterior
 from misnomer.solvers.sparse.rows import (
-    KEPT,
     Background,
     Candidates,
     Own,
@@ -307,8 +306,6 @@ def fit_sparse(
     *,
     trusted: NDArray[np.bool_] | None = None,
     base: Array | None = None,
-    most: int = KEPT,
-    rounds: int = ROUNDS,
     progress: Callable[[int, float], None] | None = None,
 ) -> SparseFit:
     """Find out which labels are wrong.
@@ -325,10 +322,6 @@ def fit_sparse(
         Rows whose label is known to be right.
     base : (n,) array, optional
         The weight of each row.
-    most : int
-        Candidates that are kept of each row.
-    rounds : int
-        How often to count.
     progress : callable, optional
         Called as ``progress(round, log likelihood per label)``.
     """
@@ -342,12 +335,10 @@ def fit_sparse(
     scales: tuple[float, ...] = SCALES
     sums = sums_by_class(rows, label, weight, classes)
     behind = background(sums, rows)  # by the hard labels: on shares an automatic m runs away
-    for turn in range(1, rounds + 1):
+    for turn in range(1, ROUNDS + 1):
         if turn > 1:
             sums = sums_by_class(rows, label, weight, classes)
-        found = candidates(
-            rows, weights_of(sums, behind), Own(sums, behind), label, weight, prior, most=most
-        )
+        found = candidates(rows, weights_of(sums, behind), Own(sums, behind), label, weight, prior)
         pairs = pairs_of(found, doubtful, classes)
         judged = judge(found, pairs, np.log(prior), known, scales=scales)
         right = Posterior(judged.share, found.classes, classes).at(label)
