@@ -20,8 +20,8 @@ from misnomer.audit import audit
 from misnomer.cli import app
 from misnomer.review import export
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import load_for_review
-from misnomer.review.rows.source import fingerprint
+from misnomer.review.origin import load_for_review
+from misnomer.review.rows import fingerprint
 from misnomer.review.server.serve import Guard, ImpatientProtocol, announcing
 from misnomer.review.session import FILE
 from tests.audited import pets

@@ -16,8 +16,8 @@ from misnomer.audit import audit, collector, load_audit
 from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
 from misnomer.cli import app, predict
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.origin import load_for_review
+from misnomer.review.large import LargeRows
+from misnomer.review.origin import load_for_review
 from misnomer.rows.scan import read_table
 from misnomer.solvers.sparse import model as sparse_model
 from misnomer.solvers.sparse.model import SparseModel

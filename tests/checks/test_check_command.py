@@ -13,7 +13,7 @@ from misnomer import load_audit
 from misnomer.audit import collector
 from misnomer.audit.files.checks import CheckFolder
 from misnomer.cli import app
-from misnomer.cli import check as check_module
+from misnomer.cli import review as check_module
 from misnomer.review.server.app import check_application
 from tests.audited import pets
 

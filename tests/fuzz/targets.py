@@ -283,7 +283,7 @@ def options(drawn: random.Random) -> None:
 
 @cache
 def server() -> tuple[Any, Any]:
-    from misnomer.review.rows.origin import load_for_review
+    from misnomer.review.origin import load_for_review
     from misnomer.review.server.app import application
     from misnomer.review.session import Review
 

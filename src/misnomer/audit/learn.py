@@ -27,9 +27,9 @@ from misnomer.estimate import Estimate
 from misnomer.knowledge import Knowledge, channel_of, rows_needed
 from misnomer.posterior import Posterior
 from misnomer.rows import read_like
-from misnomer.rows.columns.labels import NO_LABEL, no_label
-from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.frames import arrow_columns
+from misnomer.rows.labels import NO_LABEL, no_label
+from misnomer.rows.notation import MISSING
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
 

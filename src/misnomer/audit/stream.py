@@ -41,11 +41,11 @@ from misnomer.classifiers.terms import RowTerms, Terms, compact, fit_rows, under
 from misnomer.engines import local
 from misnomer.engines.journal import Journal
 from misnomer.engines.local import Stream, joined
-from misnomer.rows.columns.labels import with_clean_labels
 from misnomer.rows.frames import arrow_columns
+from misnomer.rows.labels import with_clean_labels
 from misnomer.rows.parts import TablePart, conform, unified
 from misnomer.rows.scan import Scan, scan
-from misnomer.solvers.conditional.fit import Slope
+from misnomer.solvers.conditional import Slope
 from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
 

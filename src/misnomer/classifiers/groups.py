@@ -21,8 +21,8 @@ from misnomer.engines.local import fold
 from misnomer.head.rates import HELD_ROWS, judged
 from misnomer.head.solve import GroupRates, Head
 from misnomer.posterior import Posterior
-from misnomer.rows.columns.encode import codes, one_zero
-from misnomer.rows.columns.notation import plain
+from misnomer.rows.encode import codes, one_zero
+from misnomer.rows.notation import plain
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Column, Schema

@@ -13,7 +13,7 @@ import pyarrow as pa
 from misnomer.audit.inputs import described
 from misnomer.audit.request import is_large
 from misnomer.posterior import Posterior
-from misnomer.rows.columns.encode import unseen
+from misnomer.rows.encode import unseen
 from misnomer.rows.files.excel import write_workbook
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import read_table, scan

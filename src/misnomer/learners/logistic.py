@@ -35,7 +35,7 @@ from misnomer.learners.learner import (
     over_classes,
 )
 from misnomer.learners.rows import Matrix, Rows
-from misnomer.solvers.conditional.features import Features, measure
+from misnomer.solvers.features import Features, measure
 from misnomer.solvers.lbfgs import STEPS_REMEMBERED, minimise
 from misnomer.table import Batch, Schema
 

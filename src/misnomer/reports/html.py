@@ -16,8 +16,7 @@ from markupsafe import Markup, escape
 
 from misnomer.reports import figures, wording
 from misnomer.reports.assumptions import assumptions
-from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.duplicates import duplicates, neighbors
+from misnomer.reports.concentration import by_label, by_value, duplicates, neighbors
 from misnomer.reports.json import calibration, finite, histogram, parameters
 from misnomer.reports.tables import (
     Suspect,

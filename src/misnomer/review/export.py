@@ -27,7 +27,7 @@ from misnomer.reports.json import finite
 from misnomer.reports.wording import counted
 from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.source import Part, Rows, rows_of
+from misnomer.review.rows import Part, Rows, rows_of
 from misnomer.review.session import FILE, Review
 from misnomer.rows.files.excel import write_workbook
 from misnomer.rows.scan import dictionary_types

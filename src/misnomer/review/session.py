@@ -15,7 +15,7 @@ from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, draw_random_checks, take_passing
 from misnomer.review.refit import REVIEWER_ERROR, Refitter
-from misnomer.review.rows.source import Rows, rows_of
+from misnomer.review.rows import Rows, rows_of
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

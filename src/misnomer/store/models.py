@@ -16,7 +16,7 @@ from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.model import Model
 from misnomer.posterior import NoiseMatrix
-from misnomer.solvers.conditional.network import Network
+from misnomer.solvers.network import Network
 from misnomer.solvers.sparse.model import SparseModel
 from misnomer.solvers.sparse.rows import PARTS, Background, Sums
 from misnomer.solvers.task import Details, Fit

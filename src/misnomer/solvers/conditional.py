@@ -22,8 +22,9 @@ from scipy.optimize import OptimizeResult, minimize
 from misnomer.channel import Channel
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
-from misnomer.solvers.conditional.features import Features, measure
-from misnomer.solvers.conditional.network import (
+from misnomer.solvers.em import starts
+from misnomer.solvers.features import Features, measure
+from misnomer.solvers.network import (
     Layers,
     Network,
     NoiseLayer,
@@ -34,7 +35,6 @@ from misnomer.solvers.conditional.network import (
     ignorant,
     shaped,
 )
-from misnomer.solvers.em import starts
 from misnomer.solvers.task import Details, Fit, Progress, Task
 from misnomer.table import Batch, Fold, Schema
 

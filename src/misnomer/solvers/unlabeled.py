@@ -24,8 +24,8 @@ from misnomer.channel import positive_unlabeled
 from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.model import Model, weights_of
 from misnomer.solvers.em import best_of, bounded, climb
-from misnomer.solvers.moments.flip_rates import check_informative
-from misnomer.solvers.moments.products import (
+from misnomer.solvers.flip_rates import check_informative
+from misnomer.solvers.moments import (
     FeatureMap,
     SideSums,
     contrast,

@@ -10,11 +10,11 @@ import pytest
 from misnomer import channel as channels
 from misnomer.engines.local import fold
 from misnomer.rows import read
-from misnomer.solvers.conditional.features import measure
-from misnomer.solvers.conditional.fit import climb, problem
-from misnomer.solvers.conditional.network import NoiseLayer, blank, flat, shaped
+from misnomer.solvers.conditional import climb, problem
+from misnomer.solvers.features import measure
+from misnomer.solvers.network import NoiseLayer, blank, flat, shaped
 from misnomer.table import Batch
-from tests.solvers.conditional.rows import (
+from tests.solvers.rows import (
     SHARP,
     channels_to_differentiate,
     dense,

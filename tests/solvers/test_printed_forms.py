@@ -11,8 +11,8 @@ from sklearn.model_selection import cross_val_score
 from misnomer import noise_corrected_accuracy
 from misnomer.papers import NBCCCN, NBUNL, PUNB
 from misnomer.simulate import make_noisy_labels, matched_target
-from misnomer.solvers.moments.flip_rates import alpha_given_beta
-from tests.solvers.moments.test_moments import CELLS, ROWS, TARGET, exact, flags_of
+from misnomer.solvers.flip_rates import alpha_given_beta
+from tests.solvers.test_moments import CELLS, ROWS, TARGET, exact, flags_of
 
 NOISE = [[0.8, 0.5], [0.2, 0.5]]
 

@@ -13,11 +13,11 @@ from misnomer import channel as channels
 from misnomer.engines.local import fold
 from misnomer.rows import read
 from misnomer.smoothing import automatic
-from misnomer.solvers.conditional.fit import Conditional, alternate, climb, problem
-from misnomer.solvers.conditional.network import blank
+from misnomer.solvers.conditional import Conditional, alternate, climb, problem
+from misnomer.solvers.network import blank
 from misnomer.solvers.task import Task
 from misnomer.table import Batch
-from tests.solvers.conditional.rows import (
+from tests.solvers.rows import (
     SHARP,
     balanced,
     categories,

@@ -24,6 +24,7 @@ from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
 from misnomer.posterior import Posterior
+from misnomer.review import index
 from misnomer.review.ranking import Ranking
 from misnomer.review.refit import (
     REVIEWER_ERROR,
@@ -34,8 +35,7 @@ from misnomer.review.refit import (
     solver_of,
     task_of,
 )
-from misnomer.review.rows import index
-from misnomer.review.rows.source import Part, Refit, Rows, fingerprint
+from misnomer.review.rows import Part, Refit, Rows, fingerprint
 from misnomer.rows import read_like
 from misnomer.solvers.sparse.model import SparseModel
 from misnomer.solvers.task import Details, Fit

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.encode import looks_like_text, spaces, vocabulary
-from misnomer.rows.columns.notation import (
+from misnomer.rows.encode import looks_like_text, spaces, vocabulary
+from misnomer.rows.notation import (
     Notation,
     find_notation,
     read_notation,

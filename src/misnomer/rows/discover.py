@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.decide import FEW, Summary, decide, sum_of, summarize
-from misnomer.rows.columns.encode import check_whole, looks_like_text, words_of
-from misnomer.rows.columns.notation import plain, temporal, unchunked
+from misnomer.rows.decide import FEW, Summary, decide, sum_of, summarize
+from misnomer.rows.encode import check_whole, looks_like_text, words_of
+from misnomer.rows.notation import plain, temporal, unchunked
 from misnomer.rows.parts import Mapped, Part
 from misnomer.table import Column
 

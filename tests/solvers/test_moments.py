@@ -13,8 +13,8 @@ from misnomer.papers import NBCCCN, NBUNL, PUNB
 from misnomer.rows import read
 from misnomer.simulate import BinaryTarget, all_cells, draw_binary_target
 from misnomer.smoothing import none
-from misnomer.solvers.moments.flip_rates import moments, roots
-from misnomer.solvers.moments.products import (
+from misnomer.solvers.flip_rates import moments, roots
+from misnomer.solvers.moments import (
     contrast,
     feature_map,
     pair_sums,
@@ -23,8 +23,8 @@ from misnomer.solvers.moments.products import (
     project,
     unmix_components,
 )
-from misnomer.solvers.moments.unlabeled import third_moments
 from misnomer.solvers.task import Task
+from misnomer.solvers.unlabeled import third_moments
 from misnomer.table import Batch
 
 TARGET = BinaryTarget(0.35, [0.9, 0.2, 0.6, 0.7], [0.3, 0.7, 0.1, 0.65])

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from misnomer.families import Bernoulli, Categorical, Gaussian
 from misnomer.kernels.blocks import Words
-from misnomer.solvers.moments.products import diagonals, standardized
+from misnomer.solvers.moments import diagonals, standardized
 from misnomer.solvers.task import tally
 from misnomer.stats import Stats
 from misnomer.table import Batch, Fold, Group, Schema

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.model import Model, weights_of
-from misnomer.solvers.moments.products import (
+from misnomer.solvers.moments import (
     FeatureMap,
     SideSums,
     contrast,

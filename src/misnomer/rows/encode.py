@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.families.categorical import code_type
-from misnomer.rows.columns.notation import find_notation, plain, read_notation, unchunked
+from misnomer.rows.notation import find_notation, plain, read_notation, unchunked
 from misnomer.table import Column
 
 _WORDS = 3.0  # words per cell, in the mean, that make a column of strings a text

@@ -10,7 +10,7 @@ import pytest
 
 from misnomer.audit import audit, load_audit
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.origin import noticed
+from misnomer.review.origin import noticed
 from tests.audited import pets
 
 

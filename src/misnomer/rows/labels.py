@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.notation import MISSING, unchunked
+from misnomer.rows.notation import MISSING, unchunked
 from misnomer.rows.parts import Mapped, Part, PartView
 from misnomer.rows.scan import Scan
 

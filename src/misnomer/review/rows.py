@@ -21,6 +21,7 @@ from misnomer.review.refit import refit_audit
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
+
 Array = NDArray[np.float64]
 
 _MAX_VALUES = 200  # of a column that are offered

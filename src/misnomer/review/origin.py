@@ -11,13 +11,14 @@ import pyarrow as pa
 from misnomer.audit import load_audit
 from misnomer.audit.files.origin import is_near, nearest, state
 from misnomer.reports.tables import shell_words
+from misnomer.review.large import LargeRows
 from misnomer.review.ledger import ReviewError
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.source import Rows, rows_of
+from misnomer.review.rows import Rows, rows_of
 from misnomer.store.container import check_whole, reading
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
+
 
 #: What an audit's folder is known by.
 MARKS = ("audit.safetensors", "model.safetensors", "rows.parquet")

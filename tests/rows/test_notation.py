@@ -9,8 +9,8 @@ import pytest
 
 from misnomer import NoisyLabelNB
 from misnomer.rows import read, read_like
-from misnomer.rows.columns.notation import find_notation, plain, read_notation
 from misnomer.rows.files.cells import cast_cells, without_words
+from misnomer.rows.notation import find_notation, plain, read_notation
 from misnomer.rows.scan import read_table, scan
 from misnomer.store import load_model, save_model
 from misnomer.table import Batch
