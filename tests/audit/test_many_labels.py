@@ -28,8 +28,8 @@ from tests.audit.rows import audit_stream, save_stream
 @pytest.fixture
 def always(monkeypatch):
     """Take everything for wide."""
-    monkeypatch.setattr(sparse_model, "_MANY", 2)
-    monkeypatch.setattr(sparse_model, "_CELLS", 0)
+    monkeypatch.setattr(sparse_model, "_MIN_LABELS", 2)
+    monkeypatch.setattr(sparse_model, "_MAX_DENSE_CELLS", 0)
 
 
 def rows(n=400, K=8, seed=0):
@@ -75,8 +75,8 @@ def test_a_sparse_matrix(always):
 def test_small_tables_and_chosen_solvers_stay_as_they_were(monkeypatch):
     words, y, _ = rows()
     assert not is_sparse(audit(counted(words), y))
-    monkeypatch.setattr(sparse_model, "_MANY", 2)
-    monkeypatch.setattr(sparse_model, "_CELLS", 0)
+    monkeypatch.setattr(sparse_model, "_MIN_LABELS", 2)
+    monkeypatch.setattr(sparse_model, "_MAX_DENSE_CELLS", 0)
     chosen = audit(counted(words), y, classifier=NoisyLabelNB(solver="counts", channel="identity"))
     assert not is_sparse(chosen)
 

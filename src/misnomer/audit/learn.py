@@ -35,8 +35,8 @@ from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
-_MOST_LABELS = 0.5  # labels per row, where there are many: rather an identifier
-_MANY_LABELS = 50
+_MAX_LABELS_PER_ROW = 0.5  # labels per row, where there are many: rather an identifier
+_MIN_LABELS_TO_REFUSE = 50
 
 
 def audit_table(request: Request) -> Any:
@@ -129,7 +129,7 @@ def _check_labels(inputs: Inputs) -> None:
             f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
             + "; ".join(["with, no label can be called wrong", *_taken(inputs)])
         )
-    if found == seen > 2 or (found > _MANY_LABELS and found > _MOST_LABELS * seen):
+    if found == seen > 2 or (found > _MIN_LABELS_TO_REFUSE and found > _MAX_LABELS_PER_ROW * seen):
         raise ValueError(
             f"column {inputs.label!r} has {found:,} different labels in {seen:,} rows: it is most "
             "likely an identifier or a measurement, not a class; name the column of the classes"

@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 
 CONFIDENCE = 0.90
 ROWS = 5_000  # of which the intervals are drawn
-_DRAWS, _PASSES = 20, 8
+_BOOTSTRAP_DRAWS, _REFIT_PASSES = 20, 8
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _bootstrap(
     if size < rows:  # whoever reads rows by batches has kept the same ones
         drawn = np.sort(rng.choice(rows, size, replace=False))
         batch = batch.take(drawn) if len(batch) == rows else batch
-    found = [_refit(classifier, batch, virtual, rng) for _ in range(_DRAWS)]
+    found = [_refit(classifier, batch, virtual, rng) for _ in range(_BOOTSTRAP_DRAWS)]
     scale = np.sqrt(len(batch) / rows)
     return [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*found, strict=True)]
 
@@ -168,16 +168,16 @@ def _refit(
     drawn = replace(batch, weight=weight)
     smoothing = resolve(classifier.smoothing)
     model = classifier.model_
-    task = Task(model.schema, [drawn], fold, model.channel, smoothing, max_iter=_PASSES)
+    task = Task(model.schema, [drawn], fold, model.channel, smoothing, max_iter=_REFIT_PASSES)
     fit = climb(task, model, virtual)
     known = batch.given != len(classifier.labels_)
     rate = float(weight @ fit.model.doubt(drawn) / weight[known].sum())
     return rate, fit.model.channel.matrix, fit.model.prior
 
 
-_FEW = 10  # rows of a class
-_WIDE = 0.10  # half the interval of the error rate
-_SEPARATE = 0.75  # mean probability of the best class from the columns alone
+_MIN_CLASS_ROWS = 10  # rows of a class
+_MAX_HALF_INTERVAL = 0.10  # half the interval of the error rate
+_MIN_SHARE_OF_BEST = 0.75  # mean probability of the best class from the columns alone
 
 
 def judged(
@@ -207,8 +207,8 @@ def with_smallest_class(verdict: Verdict, classes: NDArray[Any]) -> Verdict:
     >>> with_smallest_class(Verdict("assumed", (), tests), np.array(["ham", "spam"])).sentences
     ("About 4 rows are truly 'spam': what is said of that class rests on them.",)
     """
-    rows = verdict.tests.get("rows_of_the_smallest_class", _FEW)
-    if rows >= _FEW or "smallest_class" not in verdict.tests:
+    rows = verdict.tests.get("rows_of_the_smallest_class", _MIN_CLASS_ROWS)
+    if rows >= _MIN_CLASS_ROWS or "smallest_class" not in verdict.tests:
         return verdict
     name = classes.tolist()[verdict.tests["smallest_class"]]
     said = f"About {rows:.0f} rows are truly {name!r}: what is said of that class rests on them."
@@ -248,13 +248,13 @@ def _plain(tests: dict[str, Any]) -> Verdict:
     lost, doubtful = [], []
     if not tests["diagonal_is_largest"]:
         lost.append("For some class another label is more usual than its own.")
-    if tests["certainty_of_the_columns"] < _SEPARATE:
+    if tests["certainty_of_the_columns"] < _MIN_SHARE_OF_BEST:
         doubtful.append(
             "The columns say little about the class "
             f"(mean certainty {tests['certainty_of_the_columns']:.0%}), "
             "so many errors cannot be seen."
         )
-    if tests["half_interval"] > _WIDE:
+    if tests["half_interval"] > _MAX_HALF_INTERVAL:
         doubtful.append("The interval of the error rate is wide.")
     if not tests["converged"]:
         doubtful.append("The fit had not settled when it was stopped.")
@@ -265,9 +265,7 @@ def _plain(tests: dict[str, Any]) -> Verdict:
     return Verdict("cannot tell" if lost else "assumed", (*lost, *doubtful, untested), tests)
 
 
-_PURE_SHARE = (
-    0.995  # so much of each value's rows has one label, and of each label's rows one value
-)
+_PURE_SHARE = 0.995  # of each value's rows have one label, and of each label's rows one value
 _FOLLOWING_SHARE, _SHARE_ABOVE_CHANCE = 0.85, 0.6  # shares from which a column is said to follow
 _MIN_ROWS = 20
 _FIRST_ROWS = 20_000  # rows that are looked at first

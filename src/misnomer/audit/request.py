@@ -190,10 +190,12 @@ class Request:
         {'label': 'y', 'ignore': ['id'], 'memory': '4GB'}
         """
         plain = {part.name: _plain(getattr(self, part.name)) for part in fields(self)}
-        return {name: plain[name] for name in _TOLD if plain[name] not in (None, "auto", False, 0)}
+        return {
+            name: plain[name] for name in _REPEATED if plain[name] not in (None, "auto", False, 0)
+        }
 
 
-_TOLD = (
+_REPEATED = (
     "label", "text", "families", "ignore", "id", "trusted", "random_state", "memory", "skip_bad",
     "cluster", "annotators", "long", "noise_groups", "knowledge", "reading", "ignore_case",
     "pred_probs",

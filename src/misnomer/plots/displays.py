@@ -415,8 +415,8 @@ def _against(audit: Audit, truth: list[Any]) -> tuple[NDArray[np.intp], NDArray[
             f"There are {len(truth)} true labels for {len(audit.given)} rows: give one per row, "
             "None where it is unknown."
         )
-    told = np.array([label is not None and label == label for label in truth], bool)
-    known = np.flatnonzero(told & (audit.given >= 0))
+    has_truth = np.array([label is not None and label == label for label in truth], bool)
+    known = np.flatnonzero(has_truth & (audit.given >= 0))
     if not len(known):
         raise ValueError("No labeled row has a known true label: give at least one.")
     return known, np.array(

@@ -29,7 +29,7 @@ Naming = Callable[[int], tuple[str, str]]
 
 _QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 # Enough rows to see what matters; more would only make the page wait.
-_MOST_ROWS, _MOST_REALS = 200_000, 500
+_MAX_ROWS, _MAX_REALS = 200_000, 500
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def by_value(audit: Audit, most: int = 15) -> list[Spot]:
     The bar is that of a 5% test shared among all values (Bonferroni).
     """
     known = np.flatnonzero(audit.given >= 0)
-    known = known[:: -(-len(known) // _MOST_ROWS)]
+    known = known[:: -(-len(known) // _MAX_ROWS)]
     wrong = audit.error_probability[known]
     pieces = list(_totals(audit, known, wrong))
     tried = sum(int((rows > 0).sum()) for _, rows, _ in pieces)
@@ -154,7 +154,7 @@ def _naming(block: Block, group: Group, columns: list[Column]) -> Naming:
 
 def _quarters(block: Reals, columns: list[Column], share: Array) -> tuple[Naming, Array, Array]:
     """Cut each real column at its quartiles; the first columns only, where there are very many."""
-    values = block.values[:, :_MOST_REALS].astype(float)
+    values = block.values[:, :_MAX_REALS].astype(float)
     rows, errors = np.zeros((2, values.shape[1], 4))
     cuts = np.full((values.shape[1], 3), np.nan)
     for j, column in enumerate(values.T):
@@ -175,8 +175,8 @@ def _quarters(block: Reals, columns: list[Column], share: Array) -> tuple[Naming
     return name, rows.ravel(), errors.ravel()
 
 
-_MOST = 20  # groups of equal rows that are listed
-_NAMES = 8  # rows of a group that are named
+_MAX_GROUPS = 20  # groups of equal rows that are listed
+_MAX_NAMES = 8  # rows of a group that are named
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def duplicates(audit: Audit) -> Duplicates | None:
     apart = np.flatnonzero(np.diff(counts.indptr) > 1)
     labeled = counts.sum(axis=1)[apart]
     least = int((labeled - counts.max(axis=1).toarray().ravel()[apart]).sum())
-    order = apart[np.argsort(-labeled, kind="stable")][:_MOST]
+    order = apart[np.argsort(-labeled, kind="stable")][:_MAX_GROUPS]
     largest = tuple(_equal(audit, np.flatnonzero(place == one), counts[[one]]) for one in order)
     return Duplicates(equal.repeated, len(apart), int(labeled.sum()), least, largest, place)
 
@@ -243,12 +243,12 @@ def _label_counts(
 
 def _equal(audit: Audit, rows: NDArray[np.intp], counts: sparse.csr_array) -> Equal:
     order = counts.indices[np.lexsort((counts.indices, -counts.data))]
-    named = tuple(row_name(audit, int(row)) for row in rows[:_NAMES])
+    named = tuple(row_name(audit, int(row)) for row in rows[:_MAX_NAMES])
     labels = tuple((shown(audit.labels[k], 40), int(counts[0, k])) for k in order[:6])
-    return Equal(named, max(0, len(rows) - _NAMES), labels)
+    return Equal(named, max(0, len(rows) - _MAX_NAMES), labels)
 
 
-_NEIGHBORS = 10
+_MAX_NEIGHBORS = 10
 
 
 @dataclass(frozen=True)
@@ -281,11 +281,12 @@ def neighbors(audit: Audit, equal: NDArray[np.int64] | None = None) -> Neighbors
     return Neighbors(
         len(here),
         tuple(
-            (*_named(audit, one), *_named(audit, two)) for one, two in pairs[:_NEIGHBORS].tolist()
+            (*_named(audit, one), *_named(audit, two))
+            for one, two in pairs[:_MAX_NEIGHBORS].tolist()
         ),
         len(pairs),
         len(alone),
-        tuple(_named(audit, int(row)) for row in alone[:_NEIGHBORS]),
+        tuple(_named(audit, int(row)) for row in alone[:_MAX_NEIGHBORS]),
     )
 
 

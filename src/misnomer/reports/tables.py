@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from misnomer.evidence import Explanation
 
 
-_MOST_CELLS = 12
+_MAX_CELLS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def suspects(audit: Audit, most: int = 25) -> list[Suspect]:
 def _row_cells(data: pa.Table, position: int, label: str) -> tuple[tuple[str, str], ...]:
     """Read the row back, without its label; the longest texts are cut."""
     names = data.column_names  # slow to ask for again and again
-    places = [i for i, name in enumerate(names) if name != label][:_MOST_CELLS]
+    places = [i for i, name in enumerate(names) if name != label][:_MAX_CELLS]
     return tuple(
         (shown(names[i]), shown(data.column(i)[position].as_py(), longest=400)) for i in places
     )

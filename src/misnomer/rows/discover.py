@@ -23,7 +23,7 @@ from misnomer.rows.notation import plain, temporal, unchunked
 from misnomer.rows.parts import Mapped, Part
 from misnomer.table import Column
 
-_MOST_BYTES = 1 << 25  # of different values that are remembered
+_MAX_DISTINCT_BYTES = 1 << 25  # of different values that are remembered
 
 Beside = Callable[[pa.RecordBatch], Any]
 
@@ -106,7 +106,7 @@ def _bounded(discovery: Discovery) -> Discovery:
     large = {
         name: replace(summary, distinct=None)
         for name, summary in discovery.summaries.items()
-        if summary.distinct is not None and summary.distinct.nbytes > _MOST_BYTES
+        if summary.distinct is not None and summary.distinct.nbytes > _MAX_DISTINCT_BYTES
     }
     return replace(discovery, summaries={**discovery.summaries, **large}) if large else discovery
 

@@ -41,8 +41,8 @@ MUCH = "64GB"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Draw less often: the same draws are compared."""
-    monkeypatch.setattr(draws, "_WORK", 1.0)
-    monkeypatch.setattr(draws, "_FEWEST", 15)
+    monkeypatch.setattr(draws, "_MAX_ANSWERS_DRAWN", 1.0)
+    monkeypatch.setattr(draws, "_MIN_SWEEPS", 15)
 
 
 def written(table, path):

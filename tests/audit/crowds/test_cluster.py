@@ -34,8 +34,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(draws, "_WORK", 1.0)
-    monkeypatch.setattr(draws, "_FEWEST", 15)
+    monkeypatch.setattr(draws, "_MAX_ANSWERS_DRAWN", 1.0)
+    monkeypatch.setattr(draws, "_MIN_SWEEPS", 15)
 
 
 def files(rows, folder):

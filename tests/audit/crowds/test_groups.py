@@ -232,7 +232,7 @@ def test_groups_of_any_type_have_names(values, names):
 
 
 def test_too_many_groups_are_forgotten(monkeypatch):
-    monkeypatch.setattr("misnomer.classifiers.groups._MOST", 3)
+    monkeypatch.setattr("misnomer.classifiers.groups._MAX_GROUPS", 3)
     one, two = (Groups(2, Counter(list(names))) for names in ("ab", "cd"))
     total = one + two + one
     assert total.labels is None and total.rows == 6

@@ -91,7 +91,7 @@ def test_a_folder_and_a_pattern_are_digested_part_by_part(tmp_path):
 
 
 def test_of_a_large_file_blocks_are_digested(file, monkeypatch):
-    monkeypatch.setattr(origin, "_WHOLE", 1000)
+    monkeypatch.setattr(origin, "_MAX_WHOLE_BYTES", 1000)
     monkeypatch.setattr(container, "_BLOCK_BYTES", 10)
     file.write_bytes(bytes(range(250)) * 20)
     then = origin_of(file)

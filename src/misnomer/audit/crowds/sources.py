@@ -29,7 +29,7 @@ from misnomer.verdict import Verdict
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_MANY_ANSWERS = 100  # among so many, a label that was said once is rather a slip than a class
+_MIN_ANSWERS_FOR_SLIPS = 100  # among so many, a label said once is rather a slip than a class
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def rare(answers: Answers) -> list[str]:
     ["the label 'bb' was said once only: correct it if it is no class of its own"]
     """
     often = answers.votes().sum(axis=0)
-    if len(answers) < _MANY_ANSWERS:
+    if len(answers) < _MIN_ANSWERS_FOR_SLIPS:
         return []
     return [
         f"the label {name!r} was said once only: correct it if it is no class of its own"
@@ -149,8 +149,8 @@ def rare(answers: Answers) -> list[str]:
 Found = TypeVar("Found", bound=Audit)
 
 CONFIDENCE = 0.90
-_TESTS = 99  # labels drawn anew to test whether groups differ
-_DRAWS, _ROWS = 20, 20_000  # refits, and rows that they look at
+_TEST_DRAWS = 99  # labels drawn anew to test whether groups differ
+_BOOTSTRAP_DRAWS, _BOOTSTRAP_ROWS = 20, 20_000  # refits, and rows that they look at
 
 
 def audit_groups(inputs: Inputs, families: Any, random_state: Any, started: float) -> Audit | None:
@@ -204,7 +204,7 @@ def _table(whole: Estimate, answers: Answers, varied: GroupRates, sums: Array) -
     low, high = bounded(rate, np.hypot(spread, _common(whole) * rate), given)
     usual = np.maximum(labels.weight @ labels.share / labels.weight.sum(), 1e-9)
     size = (answers.n_annotators, answers.n_labels)
-    test = compared(labels.share / usual, group, labels.label, size, draws=_TESTS, seed=0)
+    test = compared(labels.share / usual, group, labels.label, size, draws=_TEST_DRAWS, seed=0)
     return ranked_groups(answers.annotators, given, rate, low, high, test)
 
 
@@ -243,9 +243,9 @@ def _spread(
     """
     rng, size = np.random.default_rng(0), len(given)
     n = max(len(group), int(given.sum())) if varied.strata.judges else len(group)
-    some = np.sort(rng.permutation(len(group))[:_ROWS])
+    some = np.sort(rng.permutation(len(group))[:_BOOTSTRAP_ROWS])
     draws = []
-    for _ in range(_DRAWS):
+    for _ in range(_BOOTSTRAP_DRAWS):
         weight = labels.weight[some] * rng.exponential(size=len(some))
         drawn = replace(labels.take(some), weight=weight)
         draws.append(_rates(varied, drawn, group[some], size))

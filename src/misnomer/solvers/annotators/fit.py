@@ -71,10 +71,10 @@ class Passes(Protocol):
         ...
 
 
-_HOLD = 0.8  # how far the first guess holds to a row's only answer
-_ROUNDS = 5  # in which the columns learn anew
-_MOVED = 0.02  # mean change of a row's posterior under which they need not
-_GATE = 2.0  # standard errors that the columns must gain in predicting the answers
+_FIRST_ANSWER_SHARE = 0.8  # how far the first guess holds to a row's only answer
+_MAX_ROUNDS = 5  # in which the columns learn anew
+_MIN_MEAN_CHANGE = 0.02  # mean change of a row's posterior under which they need not
+_MIN_STANDARD_ERRORS = 2.0  # standard errors that the columns must gain in predicting the answers
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,9 @@ def searched(task: SourcesTask) -> SourcesFit:
     They help if they predict the answers better, each from the rest of its row, by two standard
     errors. Where no row has two answers, the columns are all there is.
     """
-    share = first_shares(task.answers, task.answers.n_labels, _HOLD if task.held else 1.0)
+    share = first_shares(
+        task.answers, task.answers.n_labels, _FIRST_ANSWER_SHARE if task.held else 1.0
+    )
     overlap = bool((task.answers.asked > 1).any())
     alone = climb(task, share, max_iter=task.max_iter if overlap else 1)
     if task.columns is None:
@@ -204,7 +206,7 @@ def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> Source
     the columns say; with few answers a row this takes some rounds.
     """
     fit, passes, converged = start, start.passes, False
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         before = fit.share
         height = evidence(task.answers, fit.channels)
         likelihood = np.exp(height - height.max(axis=1, keepdims=True))
@@ -213,7 +215,7 @@ def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> Source
             task, fit.share, scores=word.scores, max_iter=task.max_iter, kinds=fit.characters
         )
         passes += fit.passes
-        if float(abs(fit.share - before).sum(axis=1).mean()) <= _MOVED:
+        if float(abs(fit.share - before).sum(axis=1).mean()) <= _MIN_MEAN_CHANGE:
             converged = fit.converged
             break
     model = _model(task, fit, word.model)
@@ -239,7 +241,7 @@ def predicts_better(task: SourcesTask, new: SourcesFit, old: SourcesFit) -> bool
         gains = gains * task.weight[answers.row]
     by_row = np.bincount(answers.row, gains, minlength=answers.n_rows)[answers.asked > 0]
     error = by_row.std() * np.sqrt(len(by_row))
-    return bool(by_row.sum() > _GATE * error)
+    return bool(by_row.sum() > _MIN_STANDARD_ERRORS * error)
 
 
 def first_shares(answers: Answers, n_classes: int, hold: float) -> Array:

@@ -37,10 +37,10 @@ from misnomer.solvers.sparse.rows import (
 Array = NDArray[np.float64]
 
 GRID = (2.0, 10.0, 50.0, 250.0)  # virtual rows of a class, and virtual errors
-_PASSES, _SETTLED = 100, 1e-6
-_CHOICES = (2, 3, 5, 8, 13, 21, 34, 55, 89)  # passes that look for better virtual rows
+_MAX_PASSES, _MIN_CHANGE = 100, 1e-6
+_CHOICE_PASSES = (2, 3, 5, 8, 13, 21, 34, 55, 89)  # passes that look for better virtual rows
 SCALES = (0.1, 1.0)  # to begin with: words that repeat each other, and that do not
-_START = 0.1  # error rate, before anything is known
+_START_ERROR_RATE = 0.1  # error rate, before anything is known
 
 
 @dataclass(frozen=True)
@@ -205,11 +205,11 @@ def judge(
 def _settled(
     found: Candidates, pairs: Pairs, log_prior: Array, known: Places, scale: float
 ) -> Judged:
-    prior, rate, virtual = log_prior[found.classes], _START, Virtual()
+    prior, rate, virtual = log_prior[found.classes], _START_ERROR_RATE, Virtual()
     labeled, sure = np.asarray((pairs.place >= 0).any(axis=1)), known >= 0
     mass, share = np.zeros(len(pairs.given)), np.zeros(found.evidence.shape)
     settled, history, alone = False, [0.0], share
-    for step in range(1, _PASSES + 1):
+    for step in range(1, _MAX_PASSES + 1):
         far, slope, curve = found.others(scale)
         every = softmax(np.column_stack([scale * found.evidence + prior, far]))[0]
         counts = left_out(pairs, mass, share)
@@ -222,14 +222,18 @@ def _settled(
         after[sure, -1] = 0.0
         share = after[:, :-1]
         share[sure] = found.classes[sure] == known[sure, None]
-        if step in _CHOICES:
+        if step in _CHOICE_PASSES:
             virtual = counts.held(rate, share * labeled[:, None])
         mass = pairs.mass(share)
         history.append(float(np.log(total[labeled]).mean()) if labeled.any() else 0.0)
         before, rate = (scale, rate), _rate(pairs, mass, float(after[labeled, -1].sum()))
         terms = np.column_stack([found.evidence, slope])
         scale = next_scale(terms, every, after, labeled, scale, curve)
-        if step > 2 and _close(before, (scale, rate)) and abs(history[-1] - history[-2]) < _SETTLED:
+        if (
+            step > 2
+            and _close(before, (scale, rate))
+            and abs(history[-1] - history[-2]) < _MIN_CHANGE
+        ):
             settled = True
             break
     return Judged(share, alone, mass, rate, virtual, scale, tuple(history[1:]), settled)
