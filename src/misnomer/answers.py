@@ -201,7 +201,7 @@ def from_codes(
     return _arranged(np.asarray(row), who, code, n_rows, names, known)
 
 
-def from_groups(y: Any, groups: Any, *, labels: Any = None) -> Answers:
+def from_groups(y: Any, groups: Any) -> Answers:
     """Treat each group of rows as an annotator who labeled exactly its rows.
 
     Examples
@@ -212,7 +212,7 @@ def from_groups(y: Any, groups: Any, *, labels: Any = None) -> Answers:
     y, groups = _plain(y), _plain(groups)
     if len(y) != len(groups):
         raise ValueError(f"y has {len(y)} labels but the groups have {len(groups)} entries")
-    said = from_long(np.arange(len(y)), groups, y, n_rows=len(y), labels=labels)
+    said = from_long(np.arange(len(y)), groups, y, n_rows=len(y))
     check_group_sizes(said.given)
     return said
 

@@ -14,7 +14,7 @@ from misnomer.table import Group, Schema
 
 Array = NDArray[np.float64]
 
-_FEWEST, _MOST = 0.5, 1e4  # bounds of an automatic m
+_MIN_M, _MAX_M = 0.5, 1e4  # bounds of an automatic m
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def automatic_m(frequency: Array, mass: Array, marginal: Array, reverse: Array) 
     chance = (len(n) - 1) * variance
     excess = float(n @ ((frequency[seen] - marginal) ** 2).sum(axis=1)) - chance
     share = excess / (spread * variance)
-    return float(np.clip(1.0 / share - 1.0, _FEWEST, _MOST)) if share > 0 else _MOST
+    return float(np.clip(1.0 / share - 1.0, _MIN_M, _MAX_M)) if share > 0 else _MAX_M
 
 
 def none() -> Smoothing:

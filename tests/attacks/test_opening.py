@@ -11,11 +11,11 @@ import sys
 import pytest
 
 from misnomer.audit import audit, load_audit
-from misnomer.review.rows.origin import noticed
+from misnomer.review.origin import noticed
 from misnomer.rows.files.paths import files_of, opened, size_of
 from misnomer.rows.scan import scan
 from misnomer.store import container
-from misnomer.store.folders import filling
+from misnomer.store.container import filling
 from tests.audited import pets
 
 WATCHED = """
@@ -38,7 +38,7 @@ def hook(event, said):
 sys.addaudithook(hook)
 import misnomer.cli, misnomer.review.session, misnomer.review.export, misnomer.reports.html
 import fsspec.implementations.reference, fsspec.implementations.http
-from misnomer.review.rows.origin import noticed, load_for_review
+from misnomer.review.origin import noticed, load_for_review
 armed = True
 for folder in map(Path, FOLDERS):
     found = load_for_review(folder)

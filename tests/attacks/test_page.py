@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from misnomer.audit import audit
 from misnomer.cli import app
-from misnomer.review import exchange, export
+from misnomer.review import export
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import load_for_review
-from misnomer.review.rows.source import fingerprint
+from misnomer.review.origin import load_for_review
+from misnomer.review.rows import fingerprint
 from misnomer.review.server.serve import Guard, ImpatientProtocol, announcing
 from misnomer.review.session import FILE
 from tests.audited import pets
@@ -139,12 +139,12 @@ def test_an_import_is_all_or_nothing(folder, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Decisions, "_insert", full)
         with pytest.raises(OSError):
-            exchange.run(found, folder, file)
+            export.take_over(found, folder, file)
     kept = Decisions(folder / FILE, fingerprint(found))
     assert kept.entries() == ()
     kept.close()
-    assert exchange.run(found, folder, file).startswith("took over 5 of 5")
-    assert exchange.run(found, folder, file).startswith("took over 0 of 5")
+    assert export.take_over(found, folder, file).startswith("took over 5 of 5")
+    assert export.take_over(found, folder, file).startswith("took over 0 of 5")
 
 
 @pytest.mark.parametrize("decided", [False, True])
@@ -153,7 +153,7 @@ def test_an_audit_that_may_only_be_read_can_be_exported(folder, tmp_path, monkey
     if decided:
         file = tmp_path / "tasks.json"
         file.write_text(json.dumps([task(row, str(found.audit.classes[0])) for row in range(5)]))
-        exchange.run(found, folder, file)
+        export.take_over(found, folder, file)
     before = sorted(path.name for path in folder.iterdir())
     allowed = os.access
     monkeypatch.setattr(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import misnomer
-from misnomer.audit.batches import collector
+from misnomer.audit import collector
 from misnomer.head import large
 
 ROADS = ["memory", "stream", "sample", "dask", "crowd", "crowd stream", "groups", "groups stream"]

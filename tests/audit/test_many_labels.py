@@ -12,25 +12,24 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
-from misnomer.audit import audit, load_audit
-from misnomer.audit.batches import collector
+from misnomer.audit import audit, collector, load_audit
 from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
 from misnomer.cli import app, predict
-from misnomer.review.rows.large import LargeRows
-from misnomer.review.rows.origin import load_for_review
+from misnomer.review.large import LargeRows
+from misnomer.review.origin import load_for_review
 from misnomer.rows.scan import read_table
 from misnomer.solvers.sparse import model as sparse_model
 from misnomer.solvers.sparse.model import SparseModel
 from misnomer.store.models import load_model, model_bytes, model_from
-from tests.audit.batches.rows import audit_stream, save_stream
+from tests.audit.rows import audit_stream, save_stream
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Take everything for wide."""
-    monkeypatch.setattr(sparse_model, "_MANY", 2)
-    monkeypatch.setattr(sparse_model, "_CELLS", 0)
+    monkeypatch.setattr(sparse_model, "_MIN_LABELS", 2)
+    monkeypatch.setattr(sparse_model, "_MAX_DENSE_CELLS", 0)
 
 
 def rows(n=400, K=8, seed=0):
@@ -76,8 +75,8 @@ def test_a_sparse_matrix(always):
 def test_small_tables_and_chosen_solvers_stay_as_they_were(monkeypatch):
     words, y, _ = rows()
     assert not is_sparse(audit(counted(words), y))
-    monkeypatch.setattr(sparse_model, "_MANY", 2)
-    monkeypatch.setattr(sparse_model, "_CELLS", 0)
+    monkeypatch.setattr(sparse_model, "_MIN_LABELS", 2)
+    monkeypatch.setattr(sparse_model, "_MAX_DENSE_CELLS", 0)
     chosen = audit(counted(words), y, classifier=NoisyLabelNB(solver="counts", channel="identity"))
     assert not is_sparse(chosen)
 

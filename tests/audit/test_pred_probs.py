@@ -19,7 +19,7 @@ from misnomer import NoisyLabelClassifier, NoisyLabelNB, audit, load_audit
 from misnomer.cli import app
 from misnomer.learners.brought import unmixed
 from misnomer.reports.json import to_json
-from misnomer.review.refit.fit import refit_audit
+from misnomer.review.refit import refit_audit
 
 NAMES = np.array(["ant", "bee", "cat"])
 

@@ -10,11 +10,11 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from misnomer import load_audit
-from misnomer.audit.batches import collector
+from misnomer.audit import collector
 from misnomer.audit.files.checks import CheckFolder
 from misnomer.cli import app
-from misnomer.cli import check as check_module
-from misnomer.review.server.checks import check_application
+from misnomer.cli import review as check_module
+from misnomer.review.server.app import check_application
 from tests.audited import pets
 
 

@@ -29,10 +29,10 @@ from typing import Any
 from misnomer import audit, load_audit
 from misnomer.demo import planted_table
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import load_for_review
-from misnomer.review.rows.source import fingerprint
+from misnomer.review.origin import load_for_review
+from misnomer.review.rows import fingerprint
 from misnomer.review.session import FILE, Review
-from misnomer.store.folders import filling
+from misnomer.store.container import filling
 
 TOKEN = "t" * 32
 

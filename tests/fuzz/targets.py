@@ -27,7 +27,7 @@ from misnomer.audit.request import bytes_of
 from misnomer.engines.journal import Journal
 from misnomer.rows.scan import read_table, scan
 from misnomer.store import container
-from misnomer.store.folders import check_whole, filling
+from misnomer.store.container import check_whole, filling
 from misnomer.store.models import model_bytes, model_from
 from tests.fuzz.mutate import bent, cells, damaged, spoiled
 
@@ -283,7 +283,7 @@ def options(drawn: random.Random) -> None:
 
 @cache
 def server() -> tuple[Any, Any]:
-    from misnomer.review.rows.origin import load_for_review
+    from misnomer.review.origin import load_for_review
     from misnomer.review.server.app import application
     from misnomer.review.session import Review
 
@@ -345,7 +345,7 @@ def request(drawn: random.Random) -> None:
 
 def answers(drawn: random.Random) -> None:
     """Take over answers of another tool."""
-    from misnomer.review.exchange import read_answers
+    from misnomer.review.export import read_answers
 
     task = {"data": {"misnomer_row": 1, "a": 2}, "annotations": [
         {"result": [{"value": {"choices": ["yes"]}}], "completed_by": {"email": "a"}}]}  # fmt: skip

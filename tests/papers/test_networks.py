@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.papers import NAL, NLNN
 from misnomer.simulate import draw_zeng
-from misnomer.solvers.conditional.fit import Conditional
+from misnomer.solvers.conditional import Conditional
 
 NETWORKS = [NLNN, NAL]
 

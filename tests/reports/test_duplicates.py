@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from misnomer.audit import audit
-from misnomer.reports.duplicates import duplicates
+from misnomer.reports.concentration import duplicates
 from misnomer.reports.html import to_html
 from tests.reports.audits import small_audit
 

@@ -14,7 +14,7 @@ from misnomer.reports.html import summary_html, to_html
 from misnomer.reports.json import calibration as curve_of
 from misnomer.reports.json import histogram as counts_of
 from misnomer.reports.json import to_json
-from misnomer.reports.suspects import suspects
+from misnomer.reports.tables import suspects
 from tests.reports.audits import small_audit
 
 

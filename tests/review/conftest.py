@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from misnomer.demo import planted_table
-from misnomer.review.rows.origin import load_for_review
+from misnomer.review.origin import load_for_review
 from misnomer.review.session import FILE, Review
 
 #: The least image there is.

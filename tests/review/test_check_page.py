@@ -66,7 +66,7 @@ def answered(chromium, folder, classes, steps):
     (folder / "audit.json").write_text(json.dumps({**about, "classes": classes}), "utf-8")
     room = CheckFolder(folder)
     room.draw(len(steps), 0)
-    with serving(folder, "--page", "--port", "0", verb="check") as (_, address):
+    with serving(folder, "--page", "--port", "0", verb="check") as (process, address):
         page = chromium.new_page()
         page.goto(address)
         for turn, step in enumerate(steps):
@@ -74,6 +74,7 @@ def answered(chromium, folder, classes, steps):
             step(page)
         page.wait_for_selector("#end:not([hidden])")
         page.close()
+        process.kill()  # every answer was written down at once
     given = room.answers()
     return [given[row] for row in room.columns()["row"]]
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from misnomer.review.ledger import ReviewError
+from misnomer.review.origin import load_for_review, noticed
 from misnomer.review.progress import Bins, Reviewed, advice, left
 from misnomer.review.ranking import Filter, as_filter, rank_rows
-from misnomer.review.rows.origin import load_for_review, noticed
-from misnomer.review.rows.source import fingerprint
+from misnomer.review.rows import fingerprint
 from misnomer.review.session import FILE, Review
 
 

@@ -131,8 +131,8 @@ def test_duplicate_names_are_refused():
 def test_a_date_is_the_same_number_in_every_unit():
     from datetime import date, datetime
 
-    from misnomer.rows.columns.encode import reals
-    from misnomer.rows.columns.notation import days
+    from misnomer.rows.encode import reals
+    from misnomer.rows.notation import days
 
     when = [date(2024, 2, 29), None, date(1969, 12, 31), date(2250, 1, 1)]
     want = days(pa.array(when)).to_pylist()

@@ -15,7 +15,7 @@ from misnomer.rows.files import delimited, parsed
 from misnomer.rows.files.cells import Guess, cast_cells, guess, typed
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import read_table, scan
-from tests.audit.batches.rows import table
+from tests.audit.rows import table
 
 
 def whole(found):

@@ -60,7 +60,7 @@ def centered(scores):
 
 @pytest.mark.parametrize("hot", [0.0, 0.5, 2.0])
 def test_evidence_is_that_of_dense_naive_bayes(texts, monkeypatch, hot):
-    monkeypatch.setattr(sparse_rows, "_HOT", hot)
+    monkeypatch.setattr(sparse_rows, "_DENSE_WORD_SHARE", hot)
     rows, _, y, _ = texts
     weight = np.linspace(0.2, 1.0, len(y))
     sums = sums_by_class(rows, y, weight, K)
@@ -137,7 +137,7 @@ def dense_channel(scores, log_prior, y, passes):
         others = same, np.maximum(J[shown] - own, 0), left, np.maximum(T - own, 0)
         joint[labeled] *= chance(*others, c, a)
         share = joint / joint.sum(axis=1, keepdims=True)
-        if step + 1 in naive_bayes._CHOICES:
+        if step + 1 in naive_bayes._CHOICE_PASSES:
             heights = {
                 (c, a): (share[labeled] * np.log(chance(*others, c, a))).sum()
                 for c in GRID

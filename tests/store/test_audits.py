@@ -14,7 +14,7 @@ from scipy import sparse
 
 from misnomer.audit import audit, load_audit, save_audit
 from misnomer.rows.files.cells import harmless
-from misnomer.store.folders import filling
+from misnomer.store.container import filling
 from misnomer.store.writing import replacing
 from tests.store.test_store import LABELS, mixed
 

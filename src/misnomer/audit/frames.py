@@ -116,13 +116,13 @@ class Shape:
         return _pandas(table, index)
 
 
-_FEWEST = 0.05  # expected rows that make a confusion worth a line
+_MIN_CONFUSION_ROWS = 0.05  # expected rows that make a confusion worth a line
 
 
 def confusions(audit: Audit) -> pa.Table:
     """List the pairs of different given and true class, by how many rows they have."""
     given, true, rows = audit.shares.by_label(audit.given, len(audit.labels))
-    wrong = np.flatnonzero((audit.class_of_label[given] != true) & (rows >= _FEWEST))
+    wrong = np.flatnonzero((audit.class_of_label[given] != true) & (rows >= _MIN_CONFUSION_ROWS))
     order = wrong[np.argsort(-rows[wrong], kind="stable")]
     given, true = given[order], true[order]
     noise, (at, known) = audit.noise, audit.noise.find(given, true)

@@ -21,9 +21,9 @@ from scipy import sparse
 from misnomer.answers import Answers
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
 from misnomer.classifiers.terms import yes_or_no
-from misnomer.rows.columns.labels import clean_labels
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
 from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
+from misnomer.rows.labels import clean_labels
 from misnomer.rows.parts import lines_of
 
 

@@ -1,12 +1,13 @@
-"""Fit, judge the training rows, and put the answers together."""
+"""Fit, judge the training rows, and put the answers together, with what was known beforehand."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from inspect import signature
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,28 +15,28 @@ from sklearn.base import clone
 
 from misnomer.audit.checked import known_labels
 from misnomer.audit.inputs import Inputs, check_column, gather
-from misnomer.audit.known import knowing, noted, with_trusted
-from misnomer.audit.leaks import leaks
-from misnomer.audit.numbers import Fitted, Intervals, intervals, judged
+from misnomer.audit.numbers import Fitted, Intervals, intervals, judged, leaks
 from misnomer.audit.request import Request
 from misnomer.audit.result import Audit, places
 from misnomer.classifiers import labels
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import checked_trusted
+from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.estimate import Estimate
+from misnomer.knowledge import Knowledge, channel_of, rows_needed
 from misnomer.posterior import Posterior
 from misnomer.rows import read_like
-from misnomer.rows.columns.labels import NO_LABEL, no_label
-from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.frames import arrow_columns
+from misnomer.rows.labels import NO_LABEL, no_label
+from misnomer.rows.notation import MISSING
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
-_MOST_LABELS = 0.5  # labels per row, where there are many: rather an identifier
-_MANY_LABELS = 50
+_MAX_LABELS_PER_ROW = 0.5  # labels per row, where there are many: rather an identifier
+_MIN_LABELS_TO_REFUSE = 50
 
 
 def audit_table(request: Request) -> Any:
@@ -108,7 +109,7 @@ def learned(
     audit = _audit(inputs, classifier, batch, trusted, tuple(notes), seconds)
     if not sensitive:
         return audit
-    from misnomer.audit.leaks import with_sensitivity
+    from misnomer.audit.numbers import with_sensitivity
 
     return with_sensitivity(audit, inputs)
 
@@ -128,7 +129,7 @@ def _check_labels(inputs: Inputs) -> None:
             f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
             + "; ".join(["with, no label can be called wrong", *_taken(inputs)])
         )
-    if found == seen > 2 or (found > _MANY_LABELS and found > _MOST_LABELS * seen):
+    if found == seen > 2 or (found > _MIN_LABELS_TO_REFUSE and found > _MAX_LABELS_PER_ROW * seen):
         raise ValueError(
             f"column {inputs.label!r} has {found:,} different labels in {seen:,} rows: it is most "
             "likely an identifier or a measurement, not a class; name the column of the classes"
@@ -270,3 +271,96 @@ def _fitted(
         trusted=trusted,
         notes=details.notes,
     )
+
+
+Found = TypeVar("Found", bound=Audit)
+
+
+def knowing(
+    classifier: NoisyLabelEstimator, knowledge: Any, y: NDArray[Any]
+) -> NoisyLabelEstimator:
+    """Give a classifier the channel that is known in part; EM finds what is open.
+
+    Of the labels ``y`` only the names count: a list of these will do.
+    """
+    names = labels.distinct(y, labels.missing(y))
+    channel = channel_of(parts_of(knowledge, names.tolist()), names.tolist())
+    if "channel" in classifier.get_params():
+        known: NoisyLabelEstimator = classifier.set_params(channel=channel, solver="em")
+        return known
+    return NoisyLabelNB(
+        channel=channel,
+        solver="em",
+        families=classifier.families,
+        random_state=classifier.random_state,
+        progress=classifier.progress,
+    )
+
+
+def parts_of(knowledge: Any, names: list[Any]) -> dict[str, Any]:
+    """List what is known by the parts of `Knowledge`, its classes spelled as in the data."""
+    said = knowledge if isinstance(knowledge, Mapping) else _parts(knowledge)
+    return respelled(said, names)
+
+
+def with_trusted(audit: Found) -> Found:
+    """Let the verdict say what the trusted rows are worth, where there are any."""
+    if not audit.fitted.trusted:
+        return audit
+    said = trusted_words(audit.fitted.trusted, audit.error_rate.value)
+    verdict = replace(audit.verdict, sentences=(*audit.verdict.sentences, said))
+    return replace(audit, verdict=verdict)
+
+
+def trusted_words(trusted: int, rate: float) -> str:
+    """Say how many rows are trusted, and how many random ones would tell the rate by themselves.
+
+    Examples
+    --------
+    >>> trusted_words(50, 0.2)[:60]
+    '50 rows are trusted. A trusted subset drawn at random identi'
+    """
+    rows = "1 row is trusted" if trusted == 1 else f"{trusted:,} rows are trusted"
+    return (
+        f"{rows}. A trusted subset drawn at random identifies everything: {rows_needed(rate):,} "
+        f"such rows tell a rate of {rate:.1%} to within 2 points (90 % confidence); rows picked "
+        "because they look right or wrong do not."
+    )
+
+
+def noted(audit: Found, knowledge: Any) -> Found:
+    """Write down what was known beforehand, for the report."""
+    said = dict(knowledge) if isinstance(knowledge, Mapping) else _parts(knowledge)
+    words = ", ".join(f"{part} = {value!r}" for part, value in said.items())
+    notes = (*audit.fitted.notes, f"Known beforehand: {words}.")
+    return replace(audit, fitted=replace(audit.fitted, notes=notes))
+
+
+def _parts(knowledge: Any) -> dict[str, Any]:
+    if not isinstance(knowledge, Knowledge):
+        raise ValueError(f"knowledge is a Knowledge or a mapping of its parts, not {knowledge!r}")
+    return {part.name: getattr(knowledge, part.name) for part in fields(knowledge)}
+
+
+def respelled(said: Mapping[str, Any], names: list[Any]) -> dict[str, Any]:
+    """Replace words by the classes that are written so: "1" by 1.
+
+    Examples
+    --------
+    >>> respelled({"rates": {"1": 0.2}, "never": [("0", "1")], "most": 0.3}, [0, 1])
+    {'rates': {1: 0.2}, 'never': [(0, 1)], 'most': 0.3}
+    """
+    written = {str(name): name for name in names}
+
+    def name(one: Any) -> Any:
+        return written.get(one, one) if isinstance(one, str) and one not in names else one
+
+    out = dict(said)
+    for part in ("rates", "most"):
+        if isinstance(out.get(part), Mapping):
+            out[part] = {name(one): value for one, value in out[part].items()}
+    if isinstance(out.get("cells"), Mapping):
+        out["cells"] = {(name(g), name(t)): value for (g, t), value in out["cells"].items()}
+    if "never" in out:
+        out["never"] = [(name(g), name(t)) for g, t in out["never"]]
+    return out

@@ -1,15 +1,24 @@
-"""Request: every option of an audit, checked once, whoever asks: Python, a command, a refit."""
+"""Request: every option of an audit, checked once, whoever asks: Python, a command, a refit.
+
+`run` is the one way through: the request goes to whoever knows such rows and such labels, what was
+checked is taken in, and the audit ends in a verdict with a next step.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from misnomer.audit.checked import finished
+from misnomer.audit.files.origin import Origin, origin_of
 from misnomer.audit.inputs import described
+from misnomer.audit.result import Audit
 from misnomer.classifiers.noisy import named_learners
 from misnomer.rows.files.paths import files_of, unpacked_size
 from misnomer.rows.scan import Scan
@@ -181,10 +190,12 @@ class Request:
         {'label': 'y', 'ignore': ['id'], 'memory': '4GB'}
         """
         plain = {part.name: _plain(getattr(self, part.name)) for part in fields(self)}
-        return {name: plain[name] for name in _TOLD if plain[name] not in (None, "auto", False, 0)}
+        return {
+            name: plain[name] for name in _REPEATED if plain[name] not in (None, "auto", False, 0)
+        }
 
 
-_TOLD = (
+_REPEATED = (
     "label", "text", "families", "ignore", "id", "trusted", "random_state", "memory", "skip_bad",
     "cluster", "annotators", "long", "noise_groups", "knowledge", "reading", "ignore_case",
     "pred_probs",
@@ -263,3 +274,52 @@ def is_large(path: str | Path) -> bool:
         return True  # a pattern
     most = bytes_of(DEFAULT_MEMORY) // IN_MEMORY_FACTOR
     return sum(unpacked_size(file, most) for file in files) > most
+
+
+RowsTo = Callable[[Iterator[pa.Table]], None]
+
+
+def run(request: Request, rows_to: RowsTo | None = None) -> Audit:
+    """Audit what was asked for, take checked rows in, and end in a verdict with a next step.
+
+    Parameters
+    ----------
+    request : Request
+        What, and how.
+    rows_to : callable, optional
+        Takes the judged rows of a file that is read by batches, table after table, as they come.
+    """
+    origin = _origin(request)
+    audit = _audited(request, rows_to)
+    concluded: Audit = finished(replace(audit, origin=origin), request.checked)
+    return concluded
+
+
+def _audited(request: Request, rows_to: RowsTo | None) -> Any:
+    """Hand the request to whoever knows such rows and such labels."""
+    if request.by_batches:
+        from misnomer.audit.stream import joined_cluster
+
+        with joined_cluster(request) as cluster:
+            if request.is_crowd:
+                from misnomer.audit.crowds.run import audit_batches as audited
+            else:
+                from misnomer.audit.stream import audit_batches as audited
+            return audited(request, cluster, rows_to)
+    if request.is_crowd or request.is_grouped:
+        from misnomer.audit.crowds.run import audit_sources
+
+        return audit_sources(request)
+    from misnomer.audit.learn import audit_table
+
+    return audit_table(request)
+
+
+def _origin(request: Request) -> Origin | None:
+    """Take down which file this is, before it is read; frames are never digested."""
+    if not request.is_file:
+        return None
+    try:
+        return origin_of(request.data, request.asked())
+    except (OSError, ValueError):
+        return None  # whoever reads it says what is wrong with it

@@ -137,20 +137,18 @@ def _estimate(value: float, low: float, high: float, confidence: float) -> Estim
     return Estimate(float(value), float(low), float(high), confidence)
 
 
-def running_share(sample: Sample, event: Array, confidence: float = CONFIDENCE) -> Estimate:
+def running_share(sample: Sample, event: Array) -> Estimate:
     """Estimate the same with an interval that holds whenever the answering stops."""
     value, unsure = (_value(sample, event) if len(event) else 0.5), np.isnan(event)
     if not len(event):
-        return Estimate(0.5, 0.0, 1.0, confidence)
+        return Estimate(0.5, 0.0, 1.0, CONFIDENCE)
     turns = (sample.stratum, sample.chance, sample.population)
-    low = running_interval(np.where(unsure, 0.0, event), *turns, confidence)[0]
-    high = running_interval(np.where(unsure, 1.0, event), *turns, confidence)[1]
-    return _estimate(value, low, high, confidence)
+    low = running_interval(np.where(unsure, 0.0, event), *turns, CONFIDENCE)[0]
+    high = running_interval(np.where(unsure, 1.0, event), *turns, CONFIDENCE)[1]
+    return _estimate(value, low, high, CONFIDENCE)
 
 
-def domain_share(
-    sample: Sample, inside: Mask, event: Array, confidence: float = CONFIDENCE
-) -> Estimate | None:
+def domain_share(sample: Sample, inside: Mask, event: Array) -> Estimate | None:
     """Estimate the share of an event among the rows of a part: a label, a true class, a group.
 
     The part's rows, each weighted by one over its intensity, as a sample of their effective size
@@ -162,8 +160,8 @@ def domain_share(
     w = weights(sample)[known]
     share = np.array([np.clip(w @ event[known] / w.sum(), 0.0, 1.0)])
     worth = np.array([w.sum() ** 2 / (w @ w)])
-    low, high = score_interval(share, worth, np.ones(1), threshold(confidence))
-    return _estimate(share.item(), float(low), float(high), confidence)
+    low, high = score_interval(share, worth, np.ones(1), threshold(CONFIDENCE))
+    return _estimate(share.item(), float(low), float(high), CONFIDENCE)
 
 
 def rows_needed(sample: Sample, event: Array, within: float, confidence: float = CONFIDENCE) -> int:

@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 #: With one answer a row, so many errors and classes that overlap look alike. Measured: with half of
 #: the answers wrong the consensus is wrong up to twice as often as it says.
+CONFIDENCE = 0.90
 TOO_MANY = 0.3
 BEYOND = (
     "No row has two answers and about a third of them or more look wrong: so many errors cannot be "
@@ -141,9 +142,9 @@ def ranked_groups(
     return GroupTable(names[order], rows[order], rate[order], low[order], high[order], test)
 
 
-def table_of(answers: Answers, fit: SourcesFit, confidence: float = 0.9) -> AnnotatorTable:
+def table_of(answers: Answers, fit: SourcesFit) -> AnnotatorTable:
     """Rank the annotators by what one answer of theirs tells."""
-    low, high = accuracy_intervals(answers, fit, confidence)
+    low, high = accuracy_intervals(answers, fit, CONFIDENCE)
     information = bits(fit.prior, fit.channels)
     pair, how_often = typical_confusions(fit.prior, fit.channels)
     names = answers.labels
@@ -157,7 +158,7 @@ def table_of(answers: Answers, fit: SourcesFit, confidence: float = 0.9) -> Anno
     order = np.lexsort((-answers.given, -information))
     columns = (
         answers.annotators, answers.given, accuracies(fit.prior, fit.channels), low, high,
-        information,        confusion,
+        information, confusion,
     )  # fmt: skip
     return AnnotatorTable(*(np.asarray(column)[order] for column in columns))
 

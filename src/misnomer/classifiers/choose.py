@@ -16,10 +16,10 @@ from misnomer.channel import Channel, auto
 from misnomer.families import Gaussian
 from misnomer.head.solve import Head
 from misnomer.model import Model, weights_of
-from misnomer.solvers.conditional.fit import conditional
+from misnomer.solvers.conditional import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
-from misnomer.solvers.moments.flip_rates import moments
+from misnomer.solvers.flip_rates import moments
 from misnomer.solvers.sparse import model as sparse
 from misnomer.solvers.task import Fit, Task
 from misnomer.solvers.variational import variational

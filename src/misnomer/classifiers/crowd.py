@@ -24,9 +24,8 @@ from misnomer.knowledge import Knowledge, channel_of
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.annotators import worth
-from misnomer.solvers.annotators.columns import Passes
 from misnomer.solvers.annotators.draws import learn_sources
-from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
+from misnomer.solvers.annotators.fit import Passes, SourcesFit, SourcesTask
 from misnomer.table import Batch, Schema, numbered
 
 Array = NDArray[np.float64]

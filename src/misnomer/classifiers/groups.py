@@ -21,15 +21,15 @@ from misnomer.engines.local import fold
 from misnomer.head.rates import HELD_ROWS, judged
 from misnomer.head.solve import GroupRates, Head
 from misnomer.posterior import Posterior
-from misnomer.rows.columns.encode import codes, one_zero
-from misnomer.rows.columns.notation import plain
+from misnomer.rows.encode import codes, one_zero
+from misnomer.rows.notation import plain
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Column, Schema
 
 Array = NDArray[np.float64]
 
-_MOST = 1_000_000  # groups that are remembered
+_MAX_GROUPS = 1_000_000  # groups that are remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ def _joined(one: Counter[Any] | None, two: Counter[Any] | None) -> Counter[Any] 
     large, small = (one, two) if len(one) >= len(two) else (two, one)
     total = large.copy()  # quick, however many there are
     total.update(small)
-    return total if len(total) <= _MOST else None
+    return total if len(total) <= _MAX_GROUPS else None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from misnomer import channel as channels
 from misnomer.channel import Channel
 from misnomer.classifiers import labels
-from misnomer.classifiers.probabilities import (
+from misnomer.classifiers.labels import (
     align_columns,
     read_probabilities,
     warning_of_seen_rows,

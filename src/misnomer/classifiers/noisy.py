@@ -15,7 +15,7 @@ from misnomer import kernels
 from misnomer.classifiers import inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.choose import importances_of_rows
-from misnomer.classifiers.probabilities import align_columns
+from misnomer.classifiers.labels import align_columns
 from misnomer.engines.local import Stream, joined
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS

@@ -17,9 +17,9 @@ from misnomer.classifiers import groups, inputs
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.choose import solve, warn_of_search
 from misnomer.engines import local
-from misnomer.rows.columns import discover
-from misnomer.rows.columns.encode import codes
-from misnomer.rows.columns.notation import plain
+from misnomer.rows import discover
+from misnomer.rows.encode import codes
+from misnomer.rows.notation import plain
 from misnomer.rows.parts import Part
 from misnomer.rows.read import _kinds, read_like
 from misnomer.rows.scan import Scan

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from misnomer.audit.files.folder import save_run
-from misnomer.audit.pipeline import run as audited
 from misnomer.audit.request import Request, bytes_of
-from misnomer.store.folders import check_vacant
+from misnomer.audit.request import run as audited
+from misnomer.store.container import check_vacant
 
 
 def run(request: Request, out: Path | None, *, quiet: bool, as_json: bool, force: bool) -> None:
@@ -65,7 +65,7 @@ def _refuse_little(request: Request) -> None:
     """Refuse a cap that this process exceeds by more than a fifth before a row is kept."""
     if request.memory is None or request.cluster is not None:
         return
-    from misnomer.audit.batches.stream import WORKING, resident
+    from misnomer.audit.stream import WORKING, resident
 
     least = int((resident() + WORKING) / 1.2 / 1e6) + 1
     if bytes_of(request.memory) < least * 10**6:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from misnomer.cli import check, review
+from misnomer.cli import review
 from misnomer.cli.options import failing_well, families_of, reading_of, sources_of
 
 app = typer.Typer(
@@ -239,5 +239,4 @@ def demo(
         run(seed, share)
 
 
-check.register(app)
 review.register(app)

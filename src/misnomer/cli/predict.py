@@ -13,11 +13,11 @@ import pyarrow as pa
 from misnomer.audit.inputs import described
 from misnomer.audit.request import is_large
 from misnomer.posterior import Posterior
-from misnomer.rows.columns.encode import unseen
+from misnomer.rows.encode import unseen
 from misnomer.rows.files.excel import write_workbook
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import read_table, scan
-from misnomer.store.folders import reading
+from misnomer.store.container import reading
 from misnomer.store.models import load_model
 from misnomer.store.writing import print_tables, replacing, with_column, write_tables
 from misnomer.table import Batch

@@ -1,4 +1,4 @@
-"""``misnomer review``, ``export`` and ``import``: the page, the clean file, other tools."""
+"""``misnomer review``, ``export``, ``import``, ``check``: what is done with an audit's folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from misnomer.cli.options import complain, failing_well
 
@@ -25,6 +27,7 @@ Anyway = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    app.command()(check)
     app.command()(review)
     app.command()(export)
     app.command("import")(import_)
@@ -64,7 +67,7 @@ def review(
     with failing_well():
         _need_extra()
         from misnomer.review.ledger import only_server
-        from misnomer.review.rows.origin import load_for_review, noticed
+        from misnomer.review.origin import load_for_review, noticed
         from misnomer.review.server.app import application
         from misnomer.review.server.serve import serve
         from misnomer.review.session import FILE, Review
@@ -146,7 +149,7 @@ def export(
     """
     with failing_well():
         from misnomer.review.export import run
-        from misnomer.review.rows.origin import load_for_review, noticed
+        from misnomer.review.origin import load_for_review, noticed
 
         audit = load_for_review(folder)
         notice = noticed(audit, folder, data, anyway=anyway)
@@ -162,7 +165,198 @@ def import_(
 ) -> None:
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
-        from misnomer.review.exchange import run
-        from misnomer.review.rows.origin import load_for_review
+        from misnomer.review.export import take_over
+        from misnomer.review.origin import load_for_review
 
-        print(run(load_for_review(folder), folder, file), file=sys.stderr)
+        print(take_over(load_for_review(folder), folder, file), file=sys.stderr)
+
+
+_MAX_CELL_LENGTH, _KEYS = 400, "123456789abcdefghijklmnop"
+
+
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")],
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", "-n", min=1, help="Draw so many more rows to check."),
+    ] = None,
+    page: Annotated[bool, typer.Option("--page", help="Answer on a page in the browser.")] = False,
+    sheet: Annotated[
+        Path | None,
+        typer.Option("--sheet", metavar="FILE", help="Write the open rows as a CSV to fill in."),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option("--answers", metavar="FILE", help="Take the answers of a filled sheet in."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The seed of the draw.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="Of the page; 0: any.")
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address of the page.")
+    ] = False,
+) -> None:
+    """Draw rows by chance, check them blind, and learn how many labels are wrong.
+
+    In a terminal the rows are asked one after the other; --page asks in the browser, --sheet
+    writes them for a spreadsheet and --answers takes that back. Any number of answers will do.
+    """
+    with failing_well():
+        from misnomer.audit.files.checks import CheckFolder, read_checked
+
+        room = CheckFolder(folder)
+        if sheet is not None and sheet.suffix.lower() != ".csv":
+            raise ValueError(
+                f"the sheet is written as CSV, which spreadsheets open: name it "
+                f"{sheet.with_suffix('.csv')}, not {sheet}"
+            )
+        if answers is not None:
+            count = room.take(read_checked(answers))
+            print(f"{count:,} answers of {answers} were taken in")
+        if rows is not None:
+            room.draw(rows, seed)
+            print(f"{rows:,} rows were drawn: {room.room / 'draws.parquet'}")
+        if not room.drawn:
+            raise ValueError(f"no rows were drawn yet: misnomer check {folder} --rows 50")
+        if sheet is not None:
+            _write_sheet(room, sheet)
+        elif page:
+            _page(room, port, browser=not no_browser)
+        elif answers is None and room.open_rows():
+            if sys.stdin.isatty():
+                _ask(room)
+            else:
+                _write_sheet(room, room.room / "sheet.csv")
+        conclude(room)
+
+
+def _write_sheet(room: Any, path: Path) -> None:
+    count = room.write_sheet(path)
+    print(
+        f"{count:,} rows are in {path}: write the true class into the column true_label "
+        f"(cannot say is an answer), then misnomer check {room.folder} --answers {path}"
+    )
+
+
+def _page(room: Any, port: int | None, *, browser: bool) -> None:
+    _need_extra()
+    from misnomer.review.server.app import check_application
+    from misnomer.review.server.serve import serve
+    from misnomer.store.writing import held
+
+    with held(room.folder):
+        serve(partial(check_application, room), port=port, browser=browser, warn=complain)
+
+
+def _ask(room: Any) -> None:
+    """Ask one row after the other, by keys and Enter; stop whenever the user likes."""
+    console = Console()
+    names = {str(name): name for name in room.classes}
+    keys = _keys(names)
+    done: list[int] = []
+    rows = room.open_rows()
+    cells = room.cells(rows).to_pylist()
+    at = 0
+    while at < len(rows):
+        console.print(Text(f"\nrow {rows[at]}: {at + 1} of {len(rows)}", style="bold"))
+        for name, cell in cells[at].items():
+            console.print(Text(f"  {name}: {str(cell)[:_MAX_CELL_LENGTH]}"))
+        console.print(Text(f"{_listed(names, keys)}\n? cannot say   u undo   q stop", style="dim"))
+        said = _typed(console)
+        if said in names or said in keys:
+            at = _keep(room, rows, at, names.get(said, keys.get(said)), done)
+        elif said == "q":
+            break
+        elif said == "u":
+            at -= len(done[-1:])
+            if done:
+                room.answer(done.pop(), None)
+        elif said == "?":
+            at = _keep(room, rows, at, "cannot say", done)
+        elif said and typer.confirm(f"{said!r} is no class yet: is it a new one?", default=False):
+            at = _keep(room, rows, at, said, done)
+
+
+def _typed(console: Console) -> str:
+    """Read an answer; the end of the input (Ctrl+D) is a stop."""
+    try:
+        return console.input("true class: ").strip()
+    except EOFError:
+        return "q"
+
+
+def _keys(names: dict[str, Any]) -> dict[str, Any]:
+    """Give each class a key; none where a class is called like a key, for 1 must not mean 0."""
+    return {} if {*names} & {*_KEYS} else dict(zip(_KEYS, names.values(), strict=False))
+
+
+def _listed(names: dict[str, Any], keys: dict[str, Any]) -> str:
+    """List the classes with their keys; more than there are keys for go by their names."""
+    shown = [f"{key} {name}" for key, name in keys.items()] or [*names][: len(_KEYS)]
+    more = len(names) - len(shown)
+    return "  ".join(shown) + (f"  and {more:,} more classes, by their names" if more else "")
+
+
+def _keep(room: Any, rows: list[int], at: int, answer: Any, done: list[int]) -> int:
+    room.answer(rows[at], answer)
+    done.append(rows[at])
+    return at + 1
+
+
+def conclude(room: Any) -> None:
+    """Say what the answers say so far, and take them into the audit of the folder."""
+    if not room.answers():
+        return
+    from misnomer.audit.checked import summary
+
+    checks = room.checks()
+    for note in checks.answers.notes:
+        print(f"note: {note}")
+    if checks.sample is None:
+        print(checks.why_nothing)
+        return
+    brief = summary(checks, checks.error_rate)
+    for line in _said(checks, brief):
+        print(line)
+    _renew(room)
+
+
+def _said(checks: Any, brief: Any) -> list[str]:
+    """Say the share of wrong labels, what "cannot say" costs, and how many rows more would tell."""
+    rate = brief.rate
+    kind = "for a sheet answered as drawn" if brief.kind == "sheet" else "holds whenever you stop"
+    out = [
+        f"{brief.wrong:,} of {brief.rows:,} checked rows are wrong: {rate:.1%} of all labels; "
+        f"whatever the noise; {kind}"
+        if brief.is_useful
+        else brief.too_few
+    ]
+    if brief.cannot_say:
+        without = checks.cost_of_unsure
+        out.append(
+            f"{brief.cannot_say:,} rows that nobody could say widen it: without them it would be "
+            f"{without.low:.1%} to {without.high:.1%}"
+        )
+    needed = brief.rows_for_five - brief.rows
+    if brief.is_useful and rate.high - rate.low > 0.1 and needed > 0:
+        out.append(f"about {needed:,} more rows would tell it to within 5 points")
+    return out
+
+
+def _renew(room: Any) -> None:
+    """Write the audit anew, with what the checks say; one of many rows has to read them again."""
+    import warnings
+
+    from misnomer.audit import load_audit
+    from misnomer.audit.checked import finished
+
+    try:
+        audit = load_audit(room.folder)
+    except (ValueError, OSError, KeyError):
+        print(f"misnomer audit ... -o {room.folder} --force takes the answers into the report")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        finished(audit, room.columns(), room.doubt).save(room.folder, force=True)
+    print(f"wrote {room.folder / 'report.html'}")

@@ -77,9 +77,10 @@ def lazily_beside(
 Step = Callable[..., Any]
 Arrays = tuple[NDArray[Any], ...]
 
-_FAN = 8  # sums that one task adds
-_TASKS = 50  # parts that each have a task of their own; more are joined, up to eight
-_TRIES, _PAUSE = 6, 0.25  # a part that cannot be read is tried again, each time after twice as long
+_SUMS_PER_TASK = 8  # sums that one task adds
+_MAX_SINGLE_TASKS = 50  # parts that each have a task of their own; more are joined, up to eight
+# A part that cannot be read is tried again, each time after twice as long.
+_MAX_TRIES, _PAUSE_SECONDS = 6, 0.25
 
 
 #: Arrays may travel inside of tasks, not as data sent out: so they survive a lost worker.
@@ -156,19 +157,20 @@ class Cluster:
         self,
         load: Callable[[Any], Iterable[Batch]],
         items: Sequence[Any],
-        told: Callable[[Batch], Batch] | None = None,
+        with_answers: Callable[[Batch], Batch] | None = None,
     ) -> Kept:
         """Let the workers load the batches of every item, and keep them.
 
-        ``told`` adds what is known of rows by their numbers.
+        ``with_answers`` adds what is known of rows by their numbers.
         """
         loaded = self._each(_Loaded(load), items)
         rows: list[int] = self.client.gather(self._each(_rows, loaded))
-        size = min(max(len(loaded) // _TASKS, 1), _FAN)  # of many parts, several to a task
+        # of many parts, several to a task
+        size = min(max(len(loaded) // _MAX_SINGLE_TASKS, 1), _SUMS_PER_TASK)
         if size > 1:
             groups = [loaded[i : i + size] for i in range(0, len(loaded), size)]
             loaded = self.client.map(_added, groups, pure=False)
-        return Kept(self, loaded, rows, told)
+        return Kept(self, loaded, rows, with_answers)
 
     def fold(self, step: Step, batches: Sequence[Batch], *aligned: NDArray[Any]) -> Any:
         """Compute ``step(b1) + step(b2) + ...`` where the batches are.
@@ -198,7 +200,7 @@ class Cluster:
     def _added(self, sums: list[Future]) -> Any:
         """Add up what the parts found, in a tree."""
         while len(sums) > 1:
-            groups = [sums[i : i + _FAN] for i in range(0, len(sums), _FAN)]
+            groups = [sums[i : i + _SUMS_PER_TASK] for i in range(0, len(sums), _SUMS_PER_TASK)]
             sums = self.client.map(_added, groups, pure=False)
         total = sums[0].result()
         if isinstance(total, _Nothing):
@@ -237,14 +239,16 @@ class Kept(Batches):
         cluster: Cluster,
         futures: list[Future],
         rows_of_parts: list[int],
-        told: Callable[[Batch], Batch] | None = None,
+        with_answers: Callable[[Batch], Batch] | None = None,
     ) -> None:
         self.cluster, self.rows_of_parts = cluster, rows_of_parts
         sizes = cluster._each(_sizes, futures)
         self._sizes: list[list[int]] = cluster.client.gather(sizes)
         first = np.cumsum([0, *map(sum, self._sizes)])[:-1].tolist()
-        sent = cluster._sent(told or _as_it_is)
-        self.futures = list(cluster.client.map(_numbered, futures, first, told=sent, pure=False))
+        sent = cluster._sent(with_answers or _as_it_is)
+        self.futures = list(
+            cluster.client.map(_numbered, futures, first, with_answers=sent, pure=False)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Elsewhere, ()
@@ -308,14 +312,14 @@ def patiently(function: Callable[[Any], Any], item: Any) -> Any:
     >>> patiently(abs, -3)
     3
     """
-    for again in range(_TRIES):
+    for again in range(_MAX_TRIES):
         try:
             return function(item)
         except (OSError, ValueError) as error:
             cause = error if isinstance(error, OSError) else error.__context__
-            if getattr(cause, "errno", None) is None or again == _TRIES - 1:
+            if getattr(cause, "errno", None) is None or again == _MAX_TRIES - 1:
                 raise
-            time.sleep(_PAUSE * 2**again)
+            time.sleep(_PAUSE_SECONDS * 2**again)
     return None
 
 
@@ -352,8 +356,10 @@ def _rows(batches: list[Batch]) -> int:
     return sum(map(len, batches))
 
 
-def _numbered(batches: list[Batch], start: int, told: Callable[[Batch], Batch]) -> list[Batch]:
-    return [told(batch) for batch in numbered(batches, start)]
+def _numbered(
+    batches: list[Batch], start: int, with_answers: Callable[[Batch], Batch]
+) -> list[Batch]:
+    return [with_answers(batch) for batch in numbered(batches, start)]
 
 
 def _as_it_is(batch: Batch) -> Batch:

@@ -68,7 +68,7 @@ def stepped(
     return step(batch, *(array[rows] for array in aligned))
 
 
-_AHEAD = 2  # batches read before they are needed
+_BATCHES_AHEAD = 2  # batches read before they are needed
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Stream(Batches):
             waiting: list[Future[Batch]] = []
             for place in self._spilled:
                 waiting.append(pool.submit(self._read, place))
-                if len(waiting) > _AHEAD:
+                if len(waiting) > _BATCHES_AHEAD:
                     yield waiting.pop(0).result()
             for future in waiting:
                 yield future.result()

@@ -31,7 +31,7 @@ from misnomer.learners.rows import Rows, rows_of
 from misnomer.learners.trees import Trees
 from misnomer.model import Model
 from misnomer.smoothing import Smoothing
-from misnomer.solvers.annotators.columns import Passes, Word
+from misnomer.solvers.annotators.fit import Passes, Word
 from misnomer.table import Batch, Schema, numbered
 
 Array = NDArray[np.float64]

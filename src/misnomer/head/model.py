@@ -16,7 +16,7 @@ from misnomer.learners.learner import Scorer, centered, centered_scores
 from misnomer.learners.trees import Forest
 from misnomer.learners.yours import Absent
 from misnomer.model import Model
-from misnomer.solvers.conditional.network import NoSums
+from misnomer.solvers.network import NoSums
 from misnomer.table import Batch
 
 Array = NDArray[np.float64]

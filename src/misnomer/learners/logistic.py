@@ -33,7 +33,7 @@ from misnomer.learners.learner import (
     clear_gain,
 )
 from misnomer.learners.rows import Matrix, Rows
-from misnomer.solvers.conditional.features import Features, measure
+from misnomer.solvers.features import Features, measure
 from misnomer.solvers.lbfgs import STEPS_REMEMBERED, minimise
 from misnomer.table import Batch, Schema
 

@@ -11,6 +11,8 @@ from misnomer.estimate import normal_quantile
 
 Array = NDArray[np.float64]
 
+CONFIDENCE = 0.90
+
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
@@ -39,7 +41,7 @@ class Reliability:
     observed: Array
     low: Array
     high: Array
-    confidence: float = 0.90
+    confidence: float = CONFIDENCE
 
     @property
     def error(self) -> float:
@@ -72,7 +74,6 @@ def reliability(
     *,
     bins: int = 10,
     sample_weight: ArrayLike | None = None,
-    confidence: float = 0.90,
 ) -> Reliability:
     """Compare promised probabilities with what happened, in bins of equal width.
 
@@ -86,8 +87,6 @@ def reliability(
         How many bins between 0 and 1.
     sample_weight : array (n,), optional
         The weight of each row.
-    confidence : float, default .90
-        The coverage of the intervals.
 
     Returns
     -------
@@ -112,7 +111,7 @@ def reliability(
     )
     used = np.flatnonzero(count)
     observed = seen[used] / count[used]
-    low, high = wilson_interval(observed, count[used], confidence)
+    low, high = wilson_interval(observed, count[used], CONFIDENCE)
     return Reliability(
         start=used / bins,
         stop=(used + 1) / bins,
@@ -121,7 +120,6 @@ def reliability(
         observed=observed,
         low=low,
         high=high,
-        confidence=confidence,
     )
 
 

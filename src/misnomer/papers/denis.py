@@ -16,10 +16,10 @@ from misnomer.classifiers.positive_unlabeled import class_names
 from misnomer.papers.preset import FlipRates, Preset, TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.em import em_from_moments, em_from_random
-from misnomer.solvers.moments.flip_rates import ClosedForm, moments
-from misnomer.solvers.moments.products import permuted
-from misnomer.solvers.moments.unlabeled import closed_form, em_from_closed_form, third_moments
+from misnomer.solvers.flip_rates import ClosedForm, moments
+from misnomer.solvers.moments import permuted
 from misnomer.solvers.task import Fit
+from misnomer.solvers.unlabeled import closed_form, em_from_closed_form, third_moments
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

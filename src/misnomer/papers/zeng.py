@@ -21,10 +21,10 @@ from misnomer.classifiers.inputs import Naming
 from misnomer.papers.preset import Preset
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.aspect import aspect
-from misnomer.solvers.conditional.fit import Conditional
+from misnomer.solvers.conditional import Conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em_from_diagonal
-from misnomer.solvers.moments.products import dominant, feature_map, feature_rows
+from misnomer.solvers.moments import dominant, feature_map, feature_rows
 from misnomer.solvers.task import Fit, Task
 
 

@@ -4,8 +4,8 @@ from misnomer.plots.displays import (
     ErrorProbabilityDisplay,
     EvidenceDisplay,
     NoiseMatrixDisplay,
+    ReliabilityDisplay,
 )
-from misnomer.plots.reliability import ReliabilityDisplay
 from misnomer.plots.style import to_svg
 
 __all__ = [

@@ -15,16 +15,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from misnomer.reports import figures, wording
-from misnomer.reports.annotator_tables import python_words, shell_words, source_rows
 from misnomer.reports.assumptions import assumptions
-from misnomer.reports.checks import checks_words
-from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.duplicates import duplicates, neighbors
+from misnomer.reports.concentration import by_label, by_value, duplicates, neighbors
 from misnomer.reports.json import calibration, finite, histogram, parameters
-from misnomer.reports.suspects import (
+from misnomer.reports.tables import (
     Suspect,
+    checks_words,
     confusions,
+    python_words,
     same_name,
+    shell_words,
+    source_rows,
     suspects,
     true_given,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 # A page to be read, not a dump: all rows are in the files beside it.
 _SUSPECTS, _LABELS, _COLUMNS, _CONFUSIONS = 50, 25, 60, 40
+_SUMMARY_SUSPECTS = 5
 _ROOMY, _WHOLE_MATRIX = 6, 30  # classes that have room for intervals, and for a cell each
 
 _ARGUMENT = r"(?:'[^']*'|[^\s,;']*[^\s,;.')])"
@@ -72,9 +74,9 @@ def to_html(audit: Audit) -> str:
     )
 
 
-def summary_html(audit: Audit, *, most: int = 5) -> str:
+def summary_html(audit: Audit) -> str:
     """Render a small summary for a notebook: the answer, the verdict and the first suspects."""
-    few = [_suspect(one) for one in suspects(audit, most)]
+    few = [_suspect(one) for one in suspects(audit, _SUMMARY_SUSPECTS)]
     return _environment().get_template("summary.html").render(**_answer(audit), suspects=few)
 
 

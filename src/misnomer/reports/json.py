@@ -10,10 +10,15 @@ import numpy as np
 
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability, forecast_reliability, forget_labels
-from misnomer.reports.annotator_tables import sources_json
-from misnomer.reports.checks import checks_json
 from misnomer.reports.concentration import by_label, by_value
-from misnomer.reports.suspects import Suspect, confusions, suspects, true_given
+from misnomer.reports.tables import (
+    Suspect,
+    checks_json,
+    confusions,
+    sources_json,
+    suspects,
+    true_given,
+)
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -22,23 +27,14 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 _BINS = 20
+_MAX_LISTED = 100  # suspects, confusions, column values
 
 
-def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
+def to_json(audit: Audit) -> dict[str, Any]:
     """Write an audit as a dict of plain values, ready for ``json.dumps(..., allow_nan=False)``.
 
-    Parameters
-    ----------
-    audit : Audit
-        The audit.
-    most : int, default 100
-        How many suspects, confusions and column values to list.
-
-    Returns
-    -------
-    dict
-        Matrices are lists of rows: rows given, columns true; None where an audit keeps the pairs
-        that occur, which are among the confusions. Numbers are finite or None.
+    Matrices are lists of rows: rows given, columns true; None where an audit keeps the pairs that
+    occur, which are among the confusions. Numbers are finite or None.
     """
     from misnomer.version import __version__
 
@@ -62,7 +58,7 @@ def to_json(audit: Audit, *, most: int = 100) -> dict[str, Any]:
             "flagged": audit.flagged,
         },
         **_matrices(audit),
-        **_details(audit, most),
+        **_details(audit),
         **sources_json(audit),
         **checks_json(audit),
         **_source(audit),
@@ -100,17 +96,17 @@ def _matrices(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _details(audit: Audit, most: int) -> dict[str, Any]:
+def _details(audit: Audit) -> dict[str, Any]:
     curve = calibration(audit)
     return {
-        "confusions": [asdict(one) for one in confusions(audit, most)],
+        "confusions": [asdict(one) for one in confusions(audit, _MAX_LISTED)],
         "error_probability": histogram(audit),
         "calibration": None if curve is None else {**asdict(curve), "error": curve.error},
         "concentration": {
             "labels": [asdict(spot) for spot in by_label(audit)],
-            "values": [asdict(spot) for spot in by_value(audit, most)],
+            "values": [asdict(spot) for spot in by_value(audit, _MAX_LISTED)],
         },
-        "issues": [_suspect(one) for one in suspects(audit, most)],
+        "issues": [_suspect(one) for one in suspects(audit, _MAX_LISTED)],
     }
 
 

@@ -12,13 +12,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from misnomer.reports import annotator_tables, wording
-from misnomer.reports.checks import checks_line
-from misnomer.reports.suspects import (
+from misnomer.reports import wording
+from misnomer.reports.tables import (
     Confusion,
     Suspect,
+    checks_line,
     confusions,
     same_name,
+    source_lines,
     suspects,
     true_given,
 )
@@ -50,7 +51,7 @@ def render(audit: Audit, console: Console | None = None) -> None:
     """
     console = console or Console()
     page = _Page(console)
-    noise, tables = _noise(audit, page), annotator_tables.tables(audit, page)
+    noise, tables = _noise(audit, page), source_lines(audit, page)
     for part in (_verdict(audit, page), _rate(audit, page), noise, *tables, _rows(audit, page)):
         console.print(part)
         console.print()

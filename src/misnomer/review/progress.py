@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from misnomer.estimate import Estimate
 from misnomer.review.decisions import Decision
 from misnomer.review.ranking import Ranking
-from misnomer.review.refit.fit import errors_believed
+from misnomer.review.refit import errors_believed
 
 Array = NDArray[np.float64]
 

@@ -14,9 +14,8 @@ from misnomer.review.decisions import PERSON, ConflictError, Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, draw_random_checks, take_passing
-from misnomer.review.refit.background import Refitter
-from misnomer.review.refit.fit import REVIEWER_ERROR
-from misnomer.review.rows.source import Rows, rows_of
+from misnomer.review.refit import REVIEWER_ERROR, Refitter
+from misnomer.review.rows import Rows, rows_of
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

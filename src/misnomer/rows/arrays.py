@@ -11,8 +11,8 @@ from scipy import sparse
 from misnomer import kernels
 from misnomer.families.categorical import code_type
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
-from misnomer.rows.columns.decide import FEW
-from misnomer.rows.columns.encode import (
+from misnomer.rows.decide import FEW
+from misnomer.rows.encode import (
     beyond,
     check_apart,
     check_counts,

@@ -105,9 +105,8 @@ def _texts(values: Any) -> bool:
     return any(found) and all(gaps)
 
 
-def _one_column(values: Any, name: Any = None) -> pa.Table:
-    named = TEXT if name is None else column_name(name)
-    return pa.table({named: from_objects(named, np.asarray(values, dtype=object))})
+def _one_column(values: Any) -> pa.Table:
+    return pa.table({TEXT: from_objects(TEXT, np.asarray(values, dtype=object))})
 
 
 def _from_list(X: Any) -> Any:

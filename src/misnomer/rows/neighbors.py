@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
-from misnomer.rows.columns.notation import plain
+from misnomer.rows.notation import plain
 
 MOST_ROWS, MOST_STEPS = 5_000, 1e9  # rows, and rows x rows x columns, that are compared
 NEAR_REAL = 0.01  # of a column's standard deviation

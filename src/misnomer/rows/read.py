@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.kernels.blocks import Block, Codes, Reals, Words
-from misnomer.rows import arrays
-from misnomer.rows.columns import encode
-from misnomer.rows.columns.discover import infer
-from misnomer.rows.columns.encode import dimensions, is_embedding, words
-from misnomer.rows.columns.notation import plain
+from misnomer.rows import arrays, encode
+from misnomer.rows.discover import infer
+from misnomer.rows.encode import dimensions, is_embedding, words
 from misnomer.rows.frames import arrow_columns, as_table, is_frame
+from misnomer.rows.notation import plain
 from misnomer.table import KINDS, Column, Group, Schema
 
 Families = str | Mapping[Any, str]

@@ -20,7 +20,7 @@ from misnomer import kernels
 from misnomer.channel import Channel
 from misnomer.families import Gaussian
 from misnomer.model import Model, weights_of
-from misnomer.solvers.moments.products import feature_map, feature_rows
+from misnomer.solvers.moments import feature_map, feature_rows
 from misnomer.solvers.task import Details, Fit, Task
 from misnomer.table import Schema
 

@@ -15,8 +15,8 @@ from misnomer.channel import Channel, flips, free
 from misnomer.families import Gaussian
 from misnomer.model import Model, weights_of
 from misnomer.solvers.counts import from_counts
-from misnomer.solvers.moments.flip_rates import moments
-from misnomer.solvers.moments.products import align_classes
+from misnomer.solvers.flip_rates import moments
+from misnomer.solvers.moments import align_classes
 from misnomer.solvers.task import Details, Fit, Task, tally
 from misnomer.stats import Stats
 from misnomer.table import Group, Schema

@@ -17,10 +17,10 @@ from misnomer.families.family import log
 from misnomer.model import Model, weights_of
 from misnomer.solvers.counts import from_counts
 from misnomer.solvers.em import Start, at_diagonals, best_of, climb, with_random
-from misnomer.solvers.moments.flip_rates import moments
-from misnomer.solvers.moments.products import align_classes
-from misnomer.solvers.moments.unlabeled import third_moments
+from misnomer.solvers.flip_rates import moments
+from misnomer.solvers.moments import align_classes
 from misnomer.solvers.task import Details, Fit, Task
+from misnomer.solvers.unlabeled import third_moments
 from misnomer.stats import Stats
 from misnomer.table import Batch, Group
 

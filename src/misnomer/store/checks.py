@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from misnomer.rows.columns.encode import LARGEST
-from misnomer.rows.columns.notation import FORMS
+from misnomer.rows.encode import LARGEST
+from misnomer.rows.notation import FORMS
 from misnomer.rows.read import SIGNED
 from misnomer.table import DATE_FORMS, KINDS, Column
 

@@ -175,13 +175,11 @@ def _locked(handle: int, *, alone: bool, patience: float, sure: bool = False) ->
             return not sure
 
 
-def write_csv(
-    table: pa.Table, path: str | Path, *, exact: bool = False, marked: bool = False
-) -> None:
+def write_csv(table: pa.Table, path: str | Path, *, marked: bool = False) -> None:
     """Write a table as UTF-8 CSV (``marked``: Excel knows it then); a missing cell is empty."""
     encoding = "utf-8-sig" if marked else "utf-8"
     with Path(path).open("w", encoding=encoding, errors="replace", newline="") as stream:
-        print_csv(table, stream, exact=exact)
+        print_csv(table, stream)
 
 
 def print_csv(table: pa.Table, stream: TextIO, *, exact: bool = False, header: bool = True) -> None:

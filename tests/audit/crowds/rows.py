@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from tests.audit.batches.rows import table
+from tests.audit.rows import table
 
 WHO = ["ann", "bob", "cyd", "dee"]
 LONG = ["item", "who", "said"]

@@ -13,8 +13,7 @@ from sklearn.metrics import average_precision_score
 from misnomer import audit
 from misnomer.answers import from_table
 from misnomer.audit import load_audit
-from misnomer.audit.crowds.numbers import bounded
-from misnomer.audit.crowds.sources import plurality
+from misnomer.audit.crowds.sources import bounded, plurality
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
 from tests.audited import check_sums

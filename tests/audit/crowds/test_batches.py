@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from misnomer import audit
 from misnomer.answers import from_table
-from misnomer.audit import load_audit
-from misnomer.audit.batches import collector
+from misnomer.audit import collector, load_audit
 from misnomer.audit.crowds.gather import line_answers, numbers_of, rows_of
 from misnomer.audit.crowds.lines import Lines, digests, same_columns
 from misnomer.audit.crowds.run import check_room
@@ -24,15 +23,15 @@ from misnomer.engines import local
 from misnomer.engines.local import Stream
 from misnomer.head import crowd as head_crowd
 from misnomer.head.crowd import LearnedColumns, columns_of
-from misnomer.review.rows.origin import load_for_review
+from misnomer.review.origin import load_for_review
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
 from misnomer.solvers.annotators import draws
 from misnomer.solvers.annotators.draws import learn_sources
 from misnomer.solvers.annotators.fit import SourcesTask
 from misnomer.table import Batch
-from tests.audit.batches.rows import save_stream
 from tests.audit.crowds.rows import LONG, WHO, lines, wide
+from tests.audit.rows import save_stream
 from tests.rows.test_scan import damaged
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -42,8 +41,8 @@ MUCH = "64GB"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Draw less often: the same draws are compared."""
-    monkeypatch.setattr(draws, "_WORK", 1.0)
-    monkeypatch.setattr(draws, "_FEWEST", 15)
+    monkeypatch.setattr(draws, "_MAX_ANSWERS_DRAWN", 1.0)
+    monkeypatch.setattr(draws, "_MIN_SWEEPS", 15)
 
 
 def written(table, path):

@@ -21,9 +21,9 @@ from misnomer.classifiers.crowd import CrowdNB
 from misnomer.engines import local
 from misnomer.solvers.annotators import draws
 from misnomer.table import Batch
-from tests.audit.batches.rows import save_stream
 from tests.audit.crowds.rows import LONG, WHO, lines, wide
 from tests.audit.crowds.test_batches import same_answer
+from tests.audit.rows import save_stream
 
 FEW = {"classifier": CrowdNB(tol=1e-3)}  # passes over the rows: each asks the cluster twice
 pytestmark = [
@@ -34,8 +34,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(draws, "_WORK", 1.0)
-    monkeypatch.setattr(draws, "_FEWEST", 15)
+    monkeypatch.setattr(draws, "_MAX_ANSWERS_DRAWN", 1.0)
+    monkeypatch.setattr(draws, "_MIN_SWEEPS", 15)
 
 
 def files(rows, folder):

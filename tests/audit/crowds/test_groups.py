@@ -19,7 +19,7 @@ from misnomer.classifiers.groups import Counted, Groups, codes_of, names_of
 from misnomer.engines.local import Stream, joined
 from misnomer.rows.scan import scan
 from misnomer.table import Batch, joined_groups
-from tests.audit.batches.rows import audit_stream, planted, save_stream
+from tests.audit.rows import audit_stream, planted, save_stream
 from tests.audited import check_sums
 from tests.crowds import cli, sites
 
@@ -111,7 +111,7 @@ def test_groups_that_are_alike_judge_nothing_by_batches_either(tmp_path):
 
 
 def test_a_sample_of_the_rows_keeps_its_groups(tmp_path, monkeypatch, whole):
-    module = sys.modules["misnomer.audit.batches.collector"]
+    module = sys.modules["misnomer.audit.collector"]
     monkeypatch.setattr(module, "SAMPLE", 200)
     path, out = written(messy_sites(), tmp_path / "t.parquet"), tmp_path / "out"
     found, _ = save_stream(path, "y", out, noise_groups="site", trusted="ok")
@@ -232,7 +232,7 @@ def test_groups_of_any_type_have_names(values, names):
 
 
 def test_too_many_groups_are_forgotten(monkeypatch):
-    monkeypatch.setattr("misnomer.classifiers.groups._MOST", 3)
+    monkeypatch.setattr("misnomer.classifiers.groups._MAX_GROUPS", 3)
     one, two = (Groups(2, Counter(list(names))) for names in ("ab", "cd"))
     total = one + two + one
     assert total.labels is None and total.rows == 6

@@ -12,8 +12,8 @@ import dask.bag as db
 import dask.dataframe as dd
 
 from misnomer import audit
-from tests.audit.batches.rows import planted
 from tests.audit.crowds.test_groups import GROUPS, check_same, messy_sites, written
+from tests.audit.rows import planted
 from tests.crowds import sites
 
 pytestmark = [

@@ -11,8 +11,8 @@ import pytest
 
 from misnomer.audit import audit
 from misnomer.review.export import run
-from misnomer.review.refit.fit import refit_audit
-from misnomer.review.rows.origin import load_for_review
+from misnomer.review.origin import load_for_review
+from misnomer.review.refit import refit_audit
 from misnomer.review.server.row import describe_row
 from misnomer.review.session import FILE, Review
 from misnomer.rows.scan import read_table

@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 
 from misnomer.audit import audit
 from misnomer.review.decisions import Decisions
-from misnomer.review.rows.origin import load_for_review
-from misnomer.review.rows.source import fingerprint
+from misnomer.review.origin import load_for_review
+from misnomer.review.rows import fingerprint
 from misnomer.review.server.app import application
 from misnomer.review.server.row import image_of
 from misnomer.review.session import FILE, Review

@@ -170,7 +170,7 @@ class TestWorkbooks:
 
     @pytest.mark.parametrize("block", [1 << 20, 20])
     def test_merged_cells_hold_for_all_of_their_rows(self, tmp_path, monkeypatch, block):
-        monkeypatch.setattr(excel, "_BLOCK", block)
+        monkeypatch.setattr(excel, "_BLOCK_BYTES", block)
         path = tmp_path / "t.xlsx"
         made = openpyxl.Workbook()
         sheet = made.active

@@ -27,8 +27,8 @@ from misnomer.audit.inputs import Inputs, check_column
 from misnomer.audit.request import Request
 from misnomer.classifiers import labels
 from misnomer.classifiers.groups import check_several, check_stray
-from misnomer.rows.columns.labels import clean_parts
 from misnomer.rows.frames import arrow_columns
+from misnomer.rows.labels import clean_parts
 from misnomer.rows.parts import Part, PartView, TablePart
 from misnomer.rows.scan import Scan
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from misnomer import channel as channels
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import Votes
+from misnomer.audit.crowds.sources import CONFIDENCE, Votes, bounded
 from misnomer.channel import Channel
 from misnomer.classifiers.annotator_table import (
     BEYOND,
@@ -43,16 +42,15 @@ from misnomer.verdict import Verdict
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 
-CONFIDENCE = 0.90
-_DRAWS, _PASSES, _ROWS = 20, 6, 20_000
-_MANY = 5e7  # pairs of answers about one row: too many to look for copies among annotators
-_FEW = 20  # answers of an annotator: too few to know its errors by
-_LITTLE = 0.1  # share of answers by annotators who met nobody: a remark, not a doubt
+_BOOTSTRAP_DRAWS, _REFIT_PASSES, _BOOTSTRAP_ROWS = 20, 6, 20_000
+_MAX_ANSWER_PAIRS = 5e7  # about one row: of more, no copies are looked for among annotators
+_MIN_ANSWERS = 20  # answers of an annotator: too few to know its errors by
+_MAX_LONELY_SHARE = 0.1  # share of answers by annotators who met nobody: a remark, not a doubt
 _ONE_LABEL = (
     "A row has one label: the groups' rates rest on the columns telling the classes apart, and on "
     "class shares that are the same in all groups."
 )
-_WIDE = 0.10  # half the interval of the error rate
+_MAX_HALF_INTERVAL = 0.10  # half the interval of the error rate
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,25 +150,6 @@ def joint_of(given: Ints, share: Array, weight: Array | None = None) -> Array:
     return out
 
 
-def bounded(rate: Any, error: Any, n: Any) -> tuple[Any, Any]:
-    """Bracket a rate by the beta distribution with its standard error, half an event added.
-
-    It weighs ``rate (1 - rate) / error^2`` observations, never more than n.
-
-    Examples
-    --------
-    >>> low, high = bounded(0.1, 0.01, 2000)
-    >>> round(float(low), 3), round(float(high), 3)
-    (0.084, 0.117)
-    """
-    size = np.minimum(rate * (1 - rate) / np.maximum(error, 1e-12) ** 2, n)
-    size = np.where(rate * (1 - rate) > 1e-9, size, n)
-    right, wrong = (1 - rate) * size + 0.5, rate * size + 0.5
-    tail = (1 - CONFIDENCE) / 2
-    low, high = beta.ppf(tail, wrong, right), beta.ppf(1 - tail, wrong, right)
-    return np.minimum(low, rate), np.maximum(high, rate)
-
-
 def spread(answers: Answers, fit: SourcesFit, given: Ints, group: Ints | None) -> list[Array]:
     """Find standard errors: of the error rate, of P(given | true), of the class shares, by group.
 
@@ -178,14 +157,17 @@ def spread(answers: Answers, fit: SourcesFit, given: Ints, group: Ints | None) -
     The columns' evidence is held as it is; of many rows some are taken, and the errors scaled.
     """
     rng, total, n = np.random.default_rng(0), fit.total, answers.n_rows
-    if n > _ROWS:
-        rows = np.sort(rng.choice(n, _ROWS, replace=False))
+    if n > _BOOTSTRAP_ROWS:
+        rows = np.sort(rng.choice(n, _BOOTSTRAP_ROWS, replace=False))
         answers, total, given = some_rows(answers, rows), total[rows], given[rows]
         group = None if group is None else group[rows]
     scores = total - evidence(answers, fit.channels) - np.log(fit.prior)
     share = softmax(total)[0]
     size = 0 if group is None else answers.n_annotators
-    draws = [_drawn(answers, fit, scores, share, given, group, size, rng) for _ in range(_DRAWS)]
+    draws = [
+        _drawn(answers, fit, scores, share, given, group, size, rng)
+        for _ in range(_BOOTSTRAP_DRAWS)
+    ]
     scale = np.sqrt(answers.n_rows / n)
     return [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*draws, strict=True)]
 
@@ -196,7 +178,7 @@ def _drawn(
 ) -> tuple[float, Array, Array, Array]:  # fmt: skip
     """Refit with random weights: error rate, matrix, class shares, error rates of the groups."""
     weight = rng.exponential(size=answers.n_rows)
-    for _ in range(_PASSES):
+    for _ in range(_REFIT_PASSES):
         mass = weight @ share
         prior = mass / mass.sum()
         counts = confusions(answers, share * weight[:, None])
@@ -249,10 +231,11 @@ def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | N
             "who is right rests on the columns and on what is usual of the crowd."
         )
     if tests["share_of_answers_by_the_little_known"] > 0.5:
-        doubtful.append(f"Most answers come from annotators with fewer than {_FEW} of them.")
+        few = f"fewer than {_MIN_ANSWERS} of them"
+        doubtful.append(f"Most answers come from annotators with {few}.")
     for one in tests["agree_too_often"][:3]:
         doubtful.append(f"{one}: one may copy the other, and a copy is no second opinion.")
-    if tests["half_interval"] > _WIDE:
+    if tests["half_interval"] > _MAX_HALF_INTERVAL:
         doubtful.append("The interval of the error rate is wide.")
     if not tests["converged"]:
         doubtful.append("The fit had not settled when it was stopped.")
@@ -269,7 +252,7 @@ def _limits(crowd: CrowdNB, groups: GroupTable | None) -> tuple[list[str], list[
     remarks = [notes.pop(0)] if (answers.asked == 0).any() else []
     if groups is not None:
         return [str(groups.test), _ONE_LABEL], remarks
-    if notes and answers.given[alone(answers)].sum() < _LITTLE * len(answers):
+    if notes and answers.given[alone(answers)].sum() < _MAX_LONELY_SHARE * len(answers):
         return notes[1:] if len(alone(answers)) else notes, [*notes[:1], *remarks]
     return notes, remarks
 
@@ -279,7 +262,7 @@ def _tests(
 ) -> dict[str, Any]:
     answers = crowd.answers_
     asked = answers.asked[answers.asked > 0]
-    pairs = crowd.colluding() if float((asked.astype(float) ** 2).sum()) < _MANY else []
+    pairs = crowd.colluding() if float((asked.astype(float) ** 2).sum()) < _MAX_ANSWER_PAIRS else []
     tests = {
         "converged": bool(crowd.converged_),
         "answers_per_row": float(asked.mean()),
@@ -288,7 +271,7 @@ def _tests(
         "half_interval": (rate.high - rate.low) / 2,
         "diagonal_is_largest": bool((matrix.argmax(axis=0) == range(len(matrix))).all()),
         "share_of_answers_by_the_little_known": float(
-            answers.given[answers.given < _FEW].sum() / len(answers)
+            answers.given[answers.given < _MIN_ANSWERS].sum() / len(answers)
         ),
         "agree_too_often": [
             f"{p.first} and {p.second} agree on {p.agreed} of {p.shared} rows, "

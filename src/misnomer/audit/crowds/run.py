@@ -22,8 +22,17 @@ from sklearn.utils import check_random_state
 
 from misnomer.answers import Answers
 from misnomer.audit import learn
-from misnomer.audit.batches.collector import Judging, RowsTo, StoredPosterior, lightened
-from misnomer.audit.batches.stream import (
+from misnomer.audit.checked import checked_rows, known_labels
+from misnomer.audit.collector import Judging, RowsTo, StoredPosterior, lightened
+from misnomer.audit.crowds.gather import VOTE, Gathered, gathered, inputs_of, label_columns
+from misnomer.audit.crowds.numbers import consensus, some_rows
+from misnomer.audit.crowds.sources import Sources, Votes, audit_groups, rare, votes_of
+from misnomer.audit.inputs import Inputs
+from misnomer.audit.learn import noted, parts_of
+from misnomer.audit.numbers import leaks
+from misnomer.audit.request import Request, bytes_of
+from misnomer.audit.result import Audit
+from misnomer.audit.stream import (
     concluded,
     kept_rows,
     notes_of,
@@ -31,16 +40,6 @@ from misnomer.audit.batches.stream import (
     scanned,
     with_lazy_rows,
 )
-from misnomer.audit.checked import checked_rows, known_labels
-from misnomer.audit.crowds.gather import VOTE, Gathered, gathered, inputs_of, label_columns
-from misnomer.audit.crowds.groups import audit_groups
-from misnomer.audit.crowds.numbers import consensus, some_rows
-from misnomer.audit.crowds.sources import Sources, Votes, rare, votes_of
-from misnomer.audit.inputs import Inputs
-from misnomer.audit.known import noted, parts_of
-from misnomer.audit.leaks import leaks
-from misnomer.audit.request import Request, bytes_of
-from misnomer.audit.result import Audit
 from misnomer.classifiers.annotator_table import GroupTable
 from misnomer.classifiers.crowd import CrowdNB, fit_crowd
 from misnomer.classifiers.terms import RowTerms, understand_columns, yes_or_no

@@ -24,8 +24,7 @@ from misnomer.audit.files.parts import (
 )
 from misnomer.audit.frames import Shape, default_backend, renamed, row_columns
 from misnomer.audit.numbers import Fitted
-from misnomer.audit.pipeline import run
-from misnomer.audit.request import Request
+from misnomer.audit.request import Request, run
 from misnomer.audit.result import Audit, places
 from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.estimate import Estimate
@@ -35,10 +34,17 @@ from misnomer.reports.json import to_json
 from misnomer.rows import read_like
 from misnomer.rows.scan import read_table
 from misnomer.store import checks
-from misnomer.store.container import DamagedError, pack, read_bytes, unpack
-from misnomer.store.folders import MANIFEST, check_whole, filling, reading
-from misnomer.store.models import load_model, model_bytes
-from misnomer.store.sparse import noise_of
+from misnomer.store.container import (
+    MANIFEST,
+    DamagedError,
+    check_whole,
+    filling,
+    pack,
+    read_bytes,
+    reading,
+    unpack,
+)
+from misnomer.store.models import load_model, model_bytes, noise_of
 from misnomer.store.writing import write_csv, write_parquet
 from misnomer.table import Batch
 from misnomer.verdict import Verdict

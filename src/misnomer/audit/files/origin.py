@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from misnomer.store.folders import blocks
+from misnomer.store.container import blocks
 
-_WHOLE = 1 << 30  # bytes in all up to which every byte is digested
+_MAX_WHOLE_BYTES = 1 << 30  # bytes in all up to which every byte is digested
 
 WHOLE, SAMPLED, SIZE = "sha256", "sha256 of the size and 64 blocks of 1 MiB of each file", "size"
 
@@ -64,7 +64,7 @@ def origin_of(path: str | Path, asked: Mapping[str, Any] | None = None) -> Origi
     files = files_of(text)
     size = sum(map(size_of, files))
     stamp, newest = _stamp(text, files)
-    method = SIZE if "://" in text else WHOLE if size <= _WHOLE else SAMPLED
+    method = SIZE if "://" in text else WHOLE if size <= _MAX_WHOLE_BYTES else SAMPLED
     return Origin(
         path=text,
         files=len(files),

@@ -15,12 +15,12 @@ from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
 from misnomer.posterior import Posterior
 from misnomer.solvers.annotators.worth import GroupTest
 from misnomer.store import checks
-from misnomer.store.sparse import noise_arrays
+from misnomer.store.models import noise_arrays
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
 
-_MOST = 1_000_000  # names that a description may hold
+_MAX_NAMES = 1_000_000  # names that a description may hold
 
 
 def written_index(index: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -41,7 +41,7 @@ def written_index(index: Any) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             return {}, {}
         return {"index": values.astype(np.int64)}, {"index": name}
     listed = values.tolist()
-    if len(listed) <= _MOST and all(type(value) is str for value in listed):
+    if len(listed) <= _MAX_NAMES and all(type(value) is str for value in listed):
         return {}, {"index": {**name, "values": listed}}
     return {}, {}
 

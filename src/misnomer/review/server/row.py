@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from misnomer.audit.crowds.sources import Sources
     from misnomer.audit.result import Audit
     from misnomer.evidence import Explanation
-    from misnomer.review.rows.source import Rows
+    from misnomer.review.rows import Rows
     from misnomer.review.session import Review
 
 Array = NDArray[np.float64]

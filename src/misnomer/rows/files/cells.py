@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.columns.notation import MISSING, emptied, hold_digits, readable
+from misnomer.rows.notation import MISSING, emptied, hold_digits, readable
 
 _MOST_DIGITS = 19  # of a whole number, from which on it may not fit into 64 bits
 HEAD = 20  # cells that tell whether a column may hold numbers at all

@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from misnomer.rows.columns.notation import MISSING
 from misnomer.rows.files.cells import (
     TYPES,
     cast_cells,
@@ -25,6 +24,7 @@ from misnomer.rows.files.cells import (
 from misnomer.rows.files.dialect import Dialect, Utf8Lines, in_utf8, looked_at
 from misnomer.rows.files.paths import LONGEST, Open, bounded_lines, in_memory, open_native
 from misnomer.rows.frames import header_names
+from misnomer.rows.notation import MISSING
 from misnomer.rows.parts import DAMAGED_GZIP, complaint, rest_left_out
 
 _HEAD = 1 << 16

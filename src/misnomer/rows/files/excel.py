@@ -19,8 +19,8 @@ from misnomer.rows.frames import from_objects, header_names
 from misnomer.rows.parts import with_lines
 
 MOST_ROWS = 1_048_575  # of a sheet, beside its header
-_MOST_BYTES = 4 * 10**9  # that a workbook may unpack to
-_BLOCK, _LONGEST_TAG = 1 << 20, 200  # bytes of a sheet that are looked through at once
+_MAX_UNPACKED_BYTES = 4 * 10**9  # that a workbook may unpack to
+_BLOCK_BYTES, _MAX_TAG_BYTES = 1 << 20, 200  # bytes of a sheet that are looked through at once
 _MERGED = re.compile(
     rb'<(?:\w+:)?mergeCell\s+ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"[^>]*>'
 )
@@ -79,10 +79,10 @@ def _merged(sheet: Any) -> list[tuple[int, int, int]]:
 
     found, rest = list[tuple[int, int, int]](), b""
     with sheet._get_source() as source:
-        while block := source.read(_BLOCK):
+        while block := source.read(_BLOCK_BYTES):
             for column, first, last in _MERGED.findall(rest + block):
                 found.append((column_index_from_string(column.decode()), int(first), int(last)))
-            rest = (rest + block)[-_LONGEST_TAG:].rpartition(b">")[2]
+            rest = (rest + block)[-_MAX_TAG_BYTES:].rpartition(b">")[2]
     return [one for one in found if one[1] < one[2]]
 
 
@@ -110,7 +110,7 @@ def _opened(path: str | Path) -> Any:
             size = sum(part.file_size for part in packed.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         size = 0  # whoever reads it says what is wrong with it
-    if size > _MOST_BYTES:
+    if size > _MAX_UNPACKED_BYTES:
         raise ValueError(f"{path}: the workbook unpacks to {size / 1e9:.0f} GB: save it as CSV")
     try:
         with warnings.catch_warnings():

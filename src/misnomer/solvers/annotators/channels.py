@@ -31,8 +31,8 @@ FIRST = np.array([0.7, 0.2, 0.1])  # knows, slips, guesses: one virtual answer p
 _SHARES = 2.0  # virtual answers about an annotator's shares, at the crowd's
 _HABITS = 1.0  # virtual answers about an annotator's habit, at the crowd's
 _PATTERN = 0.1  # virtual answers in every cell of the crowd's pattern
-_CHUNK = 1 << 17  # answers whose left-out posteriors are worked out at a time
-_TINY = 1e-10  # what was never said is nearly impossible, not quite: no row may have no class
+_ANSWERS_AT_ONCE = 1 << 17  # answers whose left-out posteriors are worked out at a time
+_MIN_CELL = 1e-10  # what was never said is nearly impossible, not quite: no row may have no class
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ def crowd_pattern(counts: Array) -> Array:
     """
     wrong = counts.sum(axis=0) + _PATTERN
     np.fill_diagonal(wrong, 0.0)
-    return wrong / np.maximum(wrong.sum(axis=0), _TINY)
+    return wrong / np.maximum(wrong.sum(axis=0), _MIN_CELL)
 
 
 def characters(counts: Array, before: Characters) -> Characters:
     """Take one EM step toward the characters that explain the expected counts, (A, L, K)."""
     centers = before.centers()
-    ratio = counts / np.maximum(centers, _TINY)
+    ratio = counts / np.maximum(centers, _MIN_CELL)
     knows, slips, guesses = before.shares.T
     by_label = ratio.sum(axis=2) * before.habit  # (A, L)
     part = np.stack(
@@ -150,7 +150,7 @@ def shrunk(
     mass = counts if centers is None or not strength else counts + strength * centers
     if rule is not None:
         mass = mass + rule.counts
-    mass = np.maximum(mass, _TINY)
+    mass = np.maximum(mass, _MIN_CELL)
     return obeying(mass / mass.sum(axis=1, keepdims=True), rule)
 
 
@@ -168,7 +168,7 @@ def obeying(channels: Array, rule: Channel | None) -> Array:
         return channels
     plain = replace(rule, counts=np.zeros_like(rule.matrix))
     held = np.stack([plain.refit(one).matrix for one in channels])
-    held = np.maximum(held, _TINY)
+    held = np.maximum(held, _MIN_CELL)
     return np.asarray(held / held.sum(axis=1, keepdims=True))
 
 
@@ -184,9 +184,9 @@ def one_coin(counts: Array, strength: float) -> Array:
     """
     K = counts.shape[2]
     right, all_said = np.einsum("akk->a", counts), counts.sum(axis=(1, 2))
-    crowd = right.sum() / max(all_said.sum(), _TINY)
-    rate = (right + strength * crowd) / np.maximum(all_said + strength, _TINY)
-    rate = np.where(all_said + strength > 0, rate, crowd).clip(_TINY, 1.0 - _TINY)
+    crowd = right.sum() / max(all_said.sum(), _MIN_CELL)
+    rate = (right + strength * crowd) / np.maximum(all_said + strength, _MIN_CELL)
+    rate = np.where(all_said + strength > 0, rate, crowd).clip(_MIN_CELL, 1.0 - _MIN_CELL)
     wrong = ((1.0 - rate) / max(K - 1, 1))[:, None, None]
     return wrong + (rate[:, None, None] - wrong) * np.eye(K)
 
@@ -234,8 +234,8 @@ def left_out(answers: Answers, total: Array, channels: Array) -> tuple[Array, Ar
     """
     table = channels.reshape(-1, channels.shape[2])
     right, chance = np.empty(len(answers)), np.empty(len(answers))
-    for at in range(0, len(answers), _CHUNK):
-        piece = slice(at, at + _CHUNK)
+    for at in range(0, len(answers), _ANSWERS_AT_ONCE):
+        piece = slice(at, at + _ANSWERS_AT_ONCE)
         own = table[answers.code[piece]]
         rest = softmax(total[answers.row[piece]] - np.log(own))[0]
         right[piece] = rest[np.arange(len(rest)), answers.label[piece]]

@@ -29,9 +29,9 @@ _SHARES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 _HABITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 _PATTERN = 1.0  # virtual slips in every cell of the crowd's pattern
 _JUDGES = 500  # annotators by whom the virtual answers are chosen: more tell no more
-_SWEEPS, _FIRST_SWEEPS, _FEWEST = 500, 50, 40
-_WORK = 2e7  # answers drawn in all, before the number of sweeps is cut down
-_LEAST = 1e-12
+_SWEEPS, _FIRST_SWEEPS, _MIN_SWEEPS = 500, 50, 40
+_MAX_ANSWERS_DRAWN = 2e7  # answers drawn in all, before the number of sweeps is cut down
+_MIN_SHARE = 1e-12
 
 
 def learn_sources(task: SourcesTask) -> SourcesFit:
@@ -90,7 +90,9 @@ def _renumbered(
 def _mean(task: SourcesTask, state: SourcesFit, rng: np.random.Generator) -> SourcesFit:
     """Leave the first draws out, then add up the others."""
     answers = task.answers
-    sweeps = int(np.clip(_WORK / max(len(answers), 1), _FEWEST, _SWEEPS + _FIRST_SWEEPS))
+    sweeps = int(
+        np.clip(_MAX_ANSWERS_DRAWN / max(len(answers), 1), _MIN_SWEEPS, _SWEEPS + _FIRST_SWEEPS)
+    )
     first = max(_FIRST_SWEEPS * sweeps // (_SWEEPS + _FIRST_SWEEPS), 10)
     some = min(answers.n_annotators, _JUDGES)
     judges = np.sort(rng.permutation(answers.n_annotators)[:some])
@@ -165,7 +167,7 @@ def drawn_characters(
     habit = guess + _chosen(_HABITS, guess[judges], usual[judges], 1, rng) * usual
     slips = _added(said * K + true, mass * (kind == 1), minlength=L * K).reshape(L, K)
     pattern = rng.standard_gamma(slips + _PATTERN) * (1.0 - np.eye(L, K))
-    pattern /= np.maximum(pattern.sum(axis=0), _LEAST)
+    pattern /= np.maximum(pattern.sum(axis=0), _MIN_SHARE)
     return Characters(_dirichlet(shares, 1, rng), _dirichlet(habit, 1, rng), pattern)
 
 
@@ -183,7 +185,7 @@ def drawn_rows(share: Array, rng: np.random.Generator) -> NDArray[np.intp]:
 
 def _dirichlet(mass: Array, axis: int, rng: np.random.Generator) -> Array:
     """Draw shares along an axis from the Dirichlet distribution with these virtual counts."""
-    out = np.maximum(rng.standard_gamma(np.maximum(mass, 1e-3)), _LEAST)
+    out = np.maximum(rng.standard_gamma(np.maximum(mass, 1e-3)), _MIN_SHARE)
     return out / out.sum(axis=axis, keepdims=True)
 
 

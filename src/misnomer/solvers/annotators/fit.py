@@ -9,7 +9,9 @@ Without columns and without virtual answers this is the EM algorithm of Dawid an
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +31,50 @@ from misnomer.solvers.annotators.channels import (
     first_characters,
     left_out,
 )
-from misnomer.solvers.annotators.columns import Columns
+from misnomer.table import Batch
 
 Array = NDArray[np.float64]
 
-_HOLD = 0.8  # how far the first guess holds to a row's only answer
-_ROUNDS = 5  # in which the columns learn anew
-_MOVED = 0.02  # mean change of a row's posterior under which they need not
-_GATE = 2.0  # standard errors that the columns must gain in predicting the answers
+
+@dataclass(frozen=True, eq=False)
+class Word:
+    """The columns' word."""
+
+    # (n, K): ``log P(true class | columns) / P(true class)`` of every row, learned without the row
+    scores: Array
+    model: Model  # classifies rows by their columns; its channel says nothing
+
+
+class Columns(Protocol):
+    """The columns of the rows, wherever the rows are."""
+
+    def learned(self, likelihood: Array, truth: NDArray[np.int32] | None) -> Word:
+        """Learn the classes from the columns.
+
+        Parameters
+        ----------
+        likelihood : (n, K) array
+            P(what was said of the row | true class), each row up to a factor.
+        truth : (n,) array of int, optional
+            The true class where it is known, -1 elsewhere.
+        """
+        ...
+
+
+class Passes(Protocol):
+    """Who goes over batches with arrays beside them, whose rows are those of the batches."""
+
+    def each(
+        self, step: Callable[..., Any], batches: Sequence[Batch], *beside: NDArray[Any]
+    ) -> Iterator[Any]:
+        """Yield ``step(batch, *the batch's rows of the arrays)``, in the batches' order."""
+        ...
+
+
+_FIRST_ANSWER_SHARE = 0.8  # how far the first guess holds to a row's only answer
+_MAX_ROUNDS = 5  # in which the columns learn anew
+_MIN_MEAN_CHANGE = 0.02  # mean change of a row's posterior under which they need not
+_MIN_STANDARD_ERRORS = 2.0  # standard errors that the columns must gain in predicting the answers
 
 
 @dataclass(frozen=True)
@@ -102,7 +140,9 @@ def searched(task: SourcesTask) -> SourcesFit:
     They help if they predict the answers better, each from the rest of its row, by two standard
     errors. Where no row has two answers, the columns are all there is.
     """
-    share = first_shares(task.answers, task.answers.n_labels, _HOLD if task.held else 1.0)
+    share = first_shares(
+        task.answers, task.answers.n_labels, _FIRST_ANSWER_SHARE if task.held else 1.0
+    )
     overlap = bool((task.answers.asked > 1).any())
     alone = climb(task, share, max_iter=task.max_iter if overlap else 1)
     if task.columns is None:
@@ -166,7 +206,7 @@ def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> Source
     the columns say; with few answers a row this takes some rounds.
     """
     fit, passes, converged = start, start.passes, False
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         before = fit.share
         height = evidence(task.answers, fit.channels)
         likelihood = np.exp(height - height.max(axis=1, keepdims=True))
@@ -175,7 +215,7 @@ def climb_with(task: SourcesTask, columns: Columns, start: SourcesFit) -> Source
             task, fit.share, scores=word.scores, max_iter=task.max_iter, kinds=fit.characters
         )
         passes += fit.passes
-        if float(abs(fit.share - before).sum(axis=1).mean()) <= _MOVED:
+        if float(abs(fit.share - before).sum(axis=1).mean()) <= _MIN_MEAN_CHANGE:
             converged = fit.converged
             break
     model = _model(task, fit, word.model)
@@ -201,7 +241,7 @@ def predicts_better(task: SourcesTask, new: SourcesFit, old: SourcesFit) -> bool
         gains = gains * task.weight[answers.row]
     by_row = np.bincount(answers.row, gains, minlength=answers.n_rows)[answers.asked > 0]
     error = by_row.std() * np.sqrt(len(by_row))
-    return bool(by_row.sum() > _GATE * error)
+    return bool(by_row.sum() > _MIN_STANDARD_ERRORS * error)
 
 
 def first_shares(answers: Answers, n_classes: int, hold: float) -> Array:

@@ -16,8 +16,8 @@ from misnomer.solvers.annotators.fit import SourcesFit
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.integer]
-_PRIOR = 2.0  # virtual answers in an accuracy's interval
-_CELLS = 1 << 22  # numbers held at a time while looking for the next question
+_VIRTUAL_ANSWERS = 2.0  # virtual answers in an accuracy's interval
+_CELLS_AT_ONCE = 1 << 22  # numbers held at a time while looking for the next question
 
 
 def accuracies(prior: Array, channels: Array) -> Array:
@@ -44,8 +44,8 @@ def bits(prior: Array, channels: Array) -> Array:
     """
     said = np.einsum("alk,k->al", channels, prior)[:, :, None]
     ratio = np.where(channels > 0, channels, 1.0) / np.where(channels > 0, said, 1.0)
-    told = np.einsum("alk,k->a", channels * np.log2(ratio), prior)
-    return np.maximum(told, 0.0)
+    gained = np.einsum("alk,k->a", channels * np.log2(ratio), prior)
+    return np.maximum(gained, 0.0)
 
 
 def accuracy_intervals(
@@ -61,8 +61,8 @@ def accuracy_intervals(
     who, said = answers.annotator, answers.label
     hit = right * fit.channels[who, said, said]
     slope = hit / level[who] - (chance - hit) / (1.0 - level[who])
-    told = np.bincount(who, (slope / chance) ** 2, minlength=answers.n_annotators)
-    seen = np.minimum(told * level * (1.0 - level), answers.given) + _PRIOR
+    gained = np.bincount(who, (slope / chance) ** 2, minlength=answers.n_annotators)
+    seen = np.minimum(gained * level * (1.0 - level), answers.given) + _VIRTUAL_ANSWERS
     tail = (1.0 - confidence) / 2
     low = beta.ppf(tail, level * seen, (1.0 - level) * seen)
     high = beta.ppf(1.0 - tail, level * seen, (1.0 - level) * seen)
@@ -120,23 +120,23 @@ def ask_next(
     order = np.argsort(-entropy(fit.share), kind="stable")[: max(10 * n, 1000)]
     # At most n / each annotators can be used up, so a row needs one more candidate than that.
     depth = min(answers.n_annotators, 1 if each is None else n // max(each, 1) + 1)
-    width = max(1, _CELLS // max(1, answers.n_annotators * answers.n_labels))
+    width = max(1, _CELLS_AT_ONCE // max(1, answers.n_annotators * answers.n_labels))
     parts = [
         _candidates(answers, fit, order[at : at + width], depth)
         for at in range(0, len(order), width)
     ]
-    told, rows, who = (np.concatenate(part) for part in zip(*parts, strict=True))
+    gained, rows, who = (np.concatenate(part) for part in zip(*parts, strict=True))
     left = np.full(answers.n_annotators, n if each is None else each)
     used: set[int] = set()
     found: list[Question] = []
-    for j in np.argsort(-told, kind="stable"):
+    for j in np.argsort(-gained, kind="stable"):
         row, name = int(rows[j]), int(who[j])
-        if len(found) == n or told[j] <= 0:
+        if len(found) == n or gained[j] <= 0:
             break
         if row not in used and left[name] > 0:
             used.add(row)
             left[name] -= 1
-            found.append(Question(row, answers.annotators[name], float(told[j])))
+            found.append(Question(row, answers.annotators[name], float(gained[j])))
     return found
 
 
@@ -149,12 +149,12 @@ def _candidates(
     for m, (start, stop) in enumerate(starts.T):
         gain[m, answers.annotator[start:stop]] = -1.0
     who = np.argpartition(-gain, depth - 1, axis=1)[:, :depth]
-    told = np.take_along_axis(gain, who, axis=1)
-    return told.ravel(), np.repeat(rows, depth), who.ravel()
+    gained = np.take_along_axis(gain, who, axis=1)
+    return gained.ravel(), np.repeat(rows, depth), who.ravel()
 
 
-_CHUNK = 1 << 14
-_FEWEST = 10  # rows that a pair must share to be judged
+_ROWS_AT_ONCE = 1 << 14
+_MIN_SHARED_ROWS = 10  # rows that a pair must share to be judged
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def colluding(answers: Answers, fit: SourcesFit, *, level: float = 0.05) -> list
     spread = np.bincount(place, expected * (1.0 - expected))
     # A channel is known from its answers only: the pair's own rows helped to estimate it.
     surprise = (seen - mean - 0.5) / np.sqrt(spread + 1e-9)
-    judged = shared >= _FEWEST
+    judged = shared >= _MIN_SHARED_ROWS
     limit = norm.isf(level / max(1, int(judged.sum())))
     found = np.flatnonzero(judged & (surprise > limit))
     names = answers.annotators
@@ -230,20 +230,20 @@ def _expected(
 ) -> Array:
     """Compute P(both say the same) for each pair of answers, from the row without them."""
     out = np.empty(len(first))
-    for at in range(0, len(first), _CHUNK):
-        j, k = first[at : at + _CHUNK], second[at : at + _CHUNK]
+    for at in range(0, len(first), _ROWS_AT_ONCE):
+        j, k = first[at : at + _ROWS_AT_ONCE], second[at : at + _ROWS_AT_ONCE]
         one, two = fit.channels[answers.annotator[j]], fit.channels[answers.annotator[k]]
         place = np.arange(len(j))
         own = np.log(one[place, answers.label[j]]) + np.log(two[place, answers.label[k]])
         rest = softmax(fit.total[answers.row[j]] - own)[0]
-        out[at : at + _CHUNK] = np.einsum("jz,jyz,jyz->j", rest, one, two)
+        out[at : at + _ROWS_AT_ONCE] = np.einsum("jz,jyz,jyz->j", rest, one, two)
     return out.clip(0.0, 1.0)
 
 
-_STEPS = 200  # of EM at most, for each of the two explanations
-_ENOUGH = 0.01  # nats: a smaller gain ends the search
-_COUNT = 0.5  # virtual rows per cell: neither explanation may call a cell impossible
-_ROWS = 20_000  # more are not needed to see a difference that matters
+_MAX_STEPS = 200  # of EM at most, for each of the two explanations
+_MIN_GAIN_NATS = 0.01  # nats: a smaller gain ends the search
+_VIRTUAL_ROWS = 0.5  # virtual rows per cell: neither explanation may call a cell impossible
+_MAX_ROWS = 20_000  # more are not needed to see a difference that matters
 
 
 @dataclass(frozen=True)
@@ -306,8 +306,8 @@ def compared(
         How many labels are drawn anew, and how.
     """
     rng = np.random.default_rng(seed)
-    if len(label) > _ROWS:
-        some = np.sort(rng.choice(len(label), _ROWS, replace=False))
+    if len(label) > _MAX_ROWS:
+        some = np.sort(rng.choice(len(label), _MAX_ROWS, replace=False))
         likely, group, label = likely[some], group[some], label[some]
     G, L = size
     gain, shares, pooled = _gain(likely, group, label, G, L, None)
@@ -342,16 +342,16 @@ def _explain(
     S, _, K = channels.shape
     by_group, by_code = _indicator(group, len(shares)), _indicator(code, S * L)
     height = -np.inf
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         joint = shares[group] * likely * channels.reshape(-1, K)[code]
         total = joint.sum(axis=1, keepdims=True)
         before, height = height, float(np.log(total).sum())
-        if height - before < _ENOUGH:
+        if height - before < _MIN_GAIN_NATS:
             break
         post = joint / total
-        counts = (by_code @ post).reshape(S, L, K) + _COUNT / S
+        counts = (by_code @ post).reshape(S, L, K) + _VIRTUAL_ROWS / S
         channels = counts / counts.sum(axis=1, keepdims=True)
-        mass = by_group @ post + _COUNT
+        mass = by_group @ post + _VIRTUAL_ROWS
         shares = mass / mass.sum(axis=1, keepdims=True)
     return height, shares, channels
 

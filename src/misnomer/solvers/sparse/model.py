@@ -42,12 +42,12 @@ from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
 
-_CELLS = 1 << 27  # classes times statistics: a gigabyte of weights
-_ROOM = 4 << 30  # bytes that dense arrays may take
-_COPIES = 4  # weights, sums, virtual examples, and what is in between
-_LOOKED_AT = 20_000  # rows that a dense search looks at again and again
-_STEPS = 4e8  # rows times pairs of classes: about a minute
-_MANY = 200  # labels from which a task is looked at
+_MAX_DENSE_CELLS = 1 << 27  # classes times statistics: a gigabyte of weights
+_MAX_DENSE_BYTES = 4 << 30  # bytes that dense arrays may take
+_N_DENSE_COPIES = 4  # weights, sums, virtual examples, and what is in between
+_DENSE_SEARCH_ROWS = 20_000  # rows that a dense search looks at again and again
+_MAX_DENSE_STEPS = 4e8  # rows times pairs of classes: about a minute
+_MIN_LABELS = 200  # labels from which a task is looked at
 _CONFIDENCE = 0.90
 
 
@@ -61,11 +61,11 @@ def is_many(rows: int, classes: int, statistics: int) -> bool:
     >>> is_many(1_000, 300, 20), is_many(20_000, 300, 20)
     (False, True)
     """
-    if classes < _MANY:
+    if classes < _MIN_LABELS:
         return False
-    large = 8 * _COPIES * classes * max(statistics, rows, classes) > _ROOM
-    slow = min(rows, _LOOKED_AT) * classes**2 > _STEPS
-    return classes * statistics > _CELLS or large or slow
+    large = 8 * _N_DENSE_COPIES * classes * max(statistics, rows, classes) > _MAX_DENSE_BYTES
+    slow = min(rows, _DENSE_SEARCH_ROWS) * classes**2 > _MAX_DENSE_STEPS
+    return classes * statistics > _MAX_DENSE_CELLS or large or slow
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +282,9 @@ def share_of(rate: float, labeled: int) -> Estimate:
     return Estimate(rate, max(rate - reach, 0.0), min(rate + reach, 1.0))
 
 
-_FEW = 10  # rows of a class
-_SEPARATE = 0.75  # mean probability of the best class from the columns alone
-_LOST = 0.05  # share of the rows in classes whose own label is not their most usual one
+_MIN_CLASS_ROWS = 10  # rows of a class
+_MIN_SHARE_OF_BEST = 0.75  # mean probability of the best class from the columns alone
+_MAX_LOST_SHARE = 0.05  # share of the rows in classes whose own label is not their most usual one
 
 
 def verdict_of(fit: SparseFit, label: NDArray[np.intp]) -> Verdict:
@@ -297,20 +297,20 @@ def verdict_of(fit: SparseFit, label: NDArray[np.intp]) -> Verdict:
     size = np.bincount(label[label >= 0], minlength=K)
     lost = float(size[other > own].sum() / max(size.sum(), 1))
     certain = float(judged.alone.max(axis=1).mean())
-    small = int((size < _FEW).sum())
+    small = int((size < _MIN_CLASS_ROWS).sum())
     said = []
-    if lost > _LOST:
+    if lost > _MAX_LOST_SHARE:
         said.append(f"For classes with {lost:.0%} of the rows another label is more usual.")
-    if certain < _SEPARATE:
+    if certain < _MIN_SHARE_OF_BEST:
         said.append(
             f"The columns say little about the class (mean certainty {certain:.0%}), so many "
             "errors cannot be seen."
         )
     if small:
-        said.append(f"{small:,} of the {K:,} labels have fewer than {_FEW} rows.")
+        said.append(f"{small:,} of the {K:,} labels have fewer than {_MIN_CLASS_ROWS} rows.")
     if not judged.settled:
         said.append("The fit had not settled when it was stopped.")
     said.append("The interval is that of a share of so many rows; the model's own error comes on.")
     tests = {"lost": lost, "certainty_of_the_columns": certain, "small_labels": small}
     tests |= {"scale": judged.scale, "converged": judged.settled}
-    return Verdict("cannot tell" if lost > _LOST else "assumed", tuple(said), tests)
+    return Verdict("cannot tell" if lost > _MAX_LOST_SHARE else "assumed", tuple(said), tests)

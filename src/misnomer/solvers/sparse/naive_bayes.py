@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from misnomer.kernels.reference import softmax
 from misnomer.posterior import Posterior
 from misnomer.solvers.sparse.rows import (
-    KEPT,
     Background,
     Candidates,
     Own,
@@ -38,10 +37,10 @@ from misnomer.solvers.sparse.rows import (
 Array = NDArray[np.float64]
 
 GRID = (2.0, 10.0, 50.0, 250.0)  # virtual rows of a class, and virtual errors
-_PASSES, _SETTLED = 100, 1e-6
-_CHOICES = (2, 3, 5, 8, 13, 21, 34, 55, 89)  # passes that look for better virtual rows
+_MAX_PASSES, _MIN_CHANGE = 100, 1e-6
+_CHOICE_PASSES = (2, 3, 5, 8, 13, 21, 34, 55, 89)  # passes that look for better virtual rows
 SCALES = (0.1, 1.0)  # to begin with: words that repeat each other, and that do not
-_START = 0.1  # error rate, before anything is known
+_START_ERROR_RATE = 0.1  # error rate, before anything is known
 
 
 @dataclass(frozen=True)
@@ -206,11 +205,11 @@ def judge(
 def _settled(
     found: Candidates, pairs: Pairs, log_prior: Array, known: Places, scale: float
 ) -> Judged:
-    prior, rate, virtual = log_prior[found.classes], _START, Virtual()
+    prior, rate, virtual = log_prior[found.classes], _START_ERROR_RATE, Virtual()
     labeled, sure = np.asarray((pairs.place >= 0).any(axis=1)), known >= 0
     mass, share = np.zeros(len(pairs.given)), np.zeros(found.evidence.shape)
     settled, history, alone = False, [0.0], share
-    for step in range(1, _PASSES + 1):
+    for step in range(1, _MAX_PASSES + 1):
         far, slope, curve = found.others(scale)
         every = softmax(np.column_stack([scale * found.evidence + prior, far]))[0]
         counts = left_out(pairs, mass, share)
@@ -223,14 +222,18 @@ def _settled(
         after[sure, -1] = 0.0
         share = after[:, :-1]
         share[sure] = found.classes[sure] == known[sure, None]
-        if step in _CHOICES:
+        if step in _CHOICE_PASSES:
             virtual = counts.held(rate, share * labeled[:, None])
         mass = pairs.mass(share)
         history.append(float(np.log(total[labeled]).mean()) if labeled.any() else 0.0)
         before, rate = (scale, rate), _rate(pairs, mass, float(after[labeled, -1].sum()))
         terms = np.column_stack([found.evidence, slope])
         scale = next_scale(terms, every, after, labeled, scale, curve)
-        if step > 2 and _close(before, (scale, rate)) and abs(history[-1] - history[-2]) < _SETTLED:
+        if (
+            step > 2
+            and _close(before, (scale, rate))
+            and abs(history[-1] - history[-2]) < _MIN_CHANGE
+        ):
             settled = True
             break
     return Judged(share, alone, mass, rate, virtual, scale, tuple(history[1:]), settled)
@@ -307,8 +310,6 @@ def fit_sparse(
     *,
     trusted: NDArray[np.bool_] | None = None,
     base: Array | None = None,
-    most: int = KEPT,
-    rounds: int = ROUNDS,
     progress: Callable[[int, float], None] | None = None,
 ) -> SparseFit:
     """Find out which labels are wrong.
@@ -325,10 +326,6 @@ def fit_sparse(
         Rows whose label is known to be right.
     base : (n,) array, optional
         The weight of each row.
-    most : int
-        Candidates that are kept of each row.
-    rounds : int
-        How often to count.
     progress : callable, optional
         Called as ``progress(round, log likelihood per label)``.
     """
@@ -342,12 +339,10 @@ def fit_sparse(
     scales: tuple[float, ...] = SCALES
     sums = sums_by_class(rows, label, weight, classes)
     behind = background(sums, rows)  # by the hard labels: on shares an automatic m runs away
-    for turn in range(1, rounds + 1):
+    for turn in range(1, ROUNDS + 1):
         if turn > 1:
             sums = sums_by_class(rows, label, weight, classes)
-        found = candidates(
-            rows, weights_of(sums, behind), Own(sums, behind), label, weight, prior, most=most
-        )
+        found = candidates(rows, weights_of(sums, behind), Own(sums, behind), label, weight, prior)
         pairs = pairs_of(found, doubtful, classes)
         judged = judge(found, pairs, np.log(prior), known, scales=scales)
         right = Posterior(judged.share, found.classes, classes).at(label)

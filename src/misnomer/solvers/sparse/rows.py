@@ -141,9 +141,9 @@ def _tenths(block: Reals, cuts: Array) -> NDArray[np.int64]:
     return out
 
 
-_FEWEST, _MOST = 0.5, 1e4  # bounds of an automatic m
-_HOT = 0.1  # share of the classes that know a word from which its weights are kept dense
-_HOT_BYTES = 1 << 28  # what those may take
+_MIN_M, _MAX_M = 0.5, 1e4  # bounds of an automatic m
+_DENSE_WORD_SHARE = 0.1  # of the classes know a word: from there on its weights are kept dense
+_MAX_DENSE_WORD_BYTES = 1 << 28  # what those may take
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +221,8 @@ def automatic_m(sums: Sums, share: Array, owner: Places) -> Array:
     excess = inside.sum(axis=0) + whole * p2 - ((N > 0).sum(axis=0) - 1) * variance
     spread = (whole - (N**2).sum(axis=0) / np.where(whole > 0, whole, 1.0)) * variance
     part = excess / np.where(spread > 0, spread, 1.0)
-    m = np.clip(1.0 / np.where(part > 0, part, 1.0) - 1.0, _FEWEST, _MOST)
-    return np.where(spread <= 0, 1.0, np.where(part > 0, m, _MOST))
+    m = np.clip(1.0 / np.where(part > 0, part, 1.0) - 1.0, _MIN_M, _MAX_M)
+    return np.where(spread <= 0, 1.0, np.where(part > 0, m, _MAX_M))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,8 +240,8 @@ def weights_of(sums: Sums, behind: Background) -> Weights:
     counts = sums.counts
     K, S = counts.shape
     known = np.bincount(counts.indices, minlength=S)
-    where = np.flatnonzero(known > _HOT * K)
-    most = max(_HOT_BYTES // (8 * K), 1)
+    where = np.flatnonzero(known > _DENSE_WORD_SHARE * K)
+    most = max(_MAX_DENSE_WORD_BYTES // (8 * K), 1)
     where = np.sort(where[np.argsort(-known[where], kind="stable")[:most]])
     value = np.log1p(counts.data / behind.virtual[counts.indices])
     every = sparse.csr_array((value, counts.indices, counts.indptr), shape=(K, S))
@@ -255,7 +255,7 @@ def weights_of(sums: Sums, behind: Background) -> Weights:
 
 
 KEPT = 32  # classes of a row
-_CELLS = 1 << 22  # rows times classes at a time
+_CELLS_AT_ONCE = 1 << 22  # rows times classes at a time
 
 
 def evidence(rows: Tokens, weights: Weights) -> Array:
@@ -339,7 +339,7 @@ def candidates(
     n, K = len(rows), weights.length.shape[1]
     M = min(most, K)
     classes, found, rest = np.empty((n, M), np.int32), np.empty((n, M)), np.empty((n, 3))
-    step = max(_CELLS // K, 1)
+    step = max(_CELLS_AT_ONCE // K, 1)
     for start in range(0, n, step):
         cut = slice(start, start + step)
         some = rows.take(cut)

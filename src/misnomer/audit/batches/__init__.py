@@ -1,1 +1,0 @@
-"""Rows read by batches, here or on a cluster."""

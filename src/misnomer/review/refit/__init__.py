@@ -1,1 +1,0 @@
-"""The model, fitted anew with what was decided."""

@@ -1,1 +1,0 @@
-"""The rows of an audit, in memory or on disk."""

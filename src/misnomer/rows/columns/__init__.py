@@ -1,1 +1,0 @@
-"""What the columns of a table are, and their compact form."""

@@ -1,1 +1,0 @@
-"""The likelihood of the given labels through the channel: linear or layered scores."""
