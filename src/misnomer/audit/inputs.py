@@ -22,8 +22,15 @@ from misnomer.answers import Answers
 from misnomer.audit.frames import BACKENDS, Shape, default_backend
 from misnomer.classifiers.terms import yes_or_no
 from misnomer.rows.columns.labels import clean_labels
+from misnomer.rows.columns.notation import type_in_words
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
-from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
+from misnomer.rows.frames import (
+    arrow_columns,
+    as_table,
+    column_name,
+    from_objects,
+    is_frame,
+)
 from misnomer.rows.parts import lines_of
 
 
@@ -334,7 +341,8 @@ def labels_of(source: pa.Table, label: str) -> NDArray[Any]:
         column = column.cast(kind.value_type)
         kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise ValueError(f"the label column {label!r} holds {kind}: labels are strings or numbers")
+        held = type_in_words(kind)
+        raise ValueError(f"the label column {label!r} holds {held}: labels are words or numbers")
     if pa.types.is_temporal(kind):
         column = column.cast(pa.string())
     values = [None if _is_gap(value) else value for value in column.to_pylist()]

@@ -22,6 +22,7 @@ from misnomer.rows.columns.notation import (
     find_notation,
     read_notation,
     stray_words,
+    type_in_words,
 )
 from misnomer.table import KINDS, Column
 
@@ -243,8 +244,8 @@ def _kind(name: str, summary: Summary, notation: Notation) -> str:
         return "categorical" if few and (gaps or not _is_float(summary.type)) else "gaussian"
     if not (pa.types.is_string(summary.type) or pa.types.is_boolean(summary.type)):
         raise ValueError(
-            f"column {name!r} holds {summary.type}, which has no family; turn it into numbers or "
-            "strings, or leave it out"
+            f"column {name!r} holds {type_in_words(summary.type)}, which nothing can be learned "
+            "from: make numbers or words of them, or leave the column out (--ignore)"
         )
     text = pa.types.is_string(summary.type)
     if text and looks_like_text(summary.seen, summary.categories, summary.gaps):

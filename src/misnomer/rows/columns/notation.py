@@ -21,6 +21,23 @@ MISSING = (
 _DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
 
 
+def type_in_words(kind: pa.DataType) -> str:
+    """Say what cells hold that are neither numbers nor words.
+
+    Examples
+    --------
+    >>> type_in_words(pa.struct({"k": pa.int64()})), type_in_words(pa.list_(pa.string()))
+    ('objects of named values', 'lists')
+    """
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return "objects of named values"
+    if pa.types.is_nested(kind):
+        return "lists"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "bytes"
+    return f"values of the type {getattr(kind, 'extension_name', kind)}"
+
+
 def plain(values: Any) -> pa.Array:
     """Simplify a column: no dictionary, no chunks, no NaN, no empty text, no dates."""
     values = unchunked(values)

@@ -221,7 +221,7 @@ def text_parts(reading: Reading, opened_as: Callable[[str], Open] | None = None)
             if dialect.encoding is not None:
                 raise
         found = understood(file, in_old_windows(dialect))
-        say_old_windows(file)
+        say_old_windows(file, partial(open_text, file) if opened_as is None else opened_as(file))
         return found
 
     found = [seen for _, seen in reading.each(look)]
