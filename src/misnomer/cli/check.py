@@ -30,7 +30,9 @@ def check(
     page: Annotated[bool, typer.Option("--page", help="Answer on a page in the browser.")] = False,
     sheet: Annotated[
         Path | None,
-        typer.Option("--sheet", metavar="FILE", help="Write the open rows as a CSV to fill in."),
+        typer.Option(
+            "--sheet", metavar="FILE", help="Write the open rows to fill in: .csv or .xlsx."
+        ),
     ] = None,
     answers: Annotated[
         Path | None,
@@ -53,10 +55,10 @@ def check(
         from misnomer.audit.files.checks import CheckFolder, read_checked
 
         room = CheckFolder(folder)
-        if sheet is not None and sheet.suffix.lower() != ".csv":
+        if sheet is not None and sheet.suffix.lower() not in (".csv", ".xlsx"):
             raise ValueError(
-                f"the sheet is written as CSV, which spreadsheets open: name it "
-                f"{sheet.with_suffix('.csv')}, not {sheet}"
+                f"the sheet is written as CSV or for Excel: name it {sheet.with_suffix('.csv')} or "
+                f"{sheet.with_suffix('.xlsx')}, not {sheet}"
             )
         if answers is not None:
             count = room.take(read_checked(answers))
@@ -100,17 +102,19 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
 
 def _ask(room: Any) -> None:
     """Ask one row after the other, by keys and Enter; stop whenever the user likes."""
+    from misnomer.audit.files.checks import cell_text
+
     console = Console()
     names = {str(name): name for name in room.classes}
     keys = _keys(names)
     done: list[int] = []
     rows = room.open_rows()
-    cells = room.cells(rows).to_pylist()
+    cells, titles = room.cells(rows).to_pylist(), room.titles(rows)
     at = 0
     while at < len(rows):
-        console.print(Text(f"\nrow {rows[at]}: {at + 1} of {len(rows)}", style="bold"))
+        console.print(Text(f"\n{titles[at]}: {at + 1} of {len(rows)}", style="bold"))
         for name, cell in cells[at].items():
-            console.print(Text(f"  {name}: {str(cell)[:_CELL]}"))
+            console.print(Text(f"  {name}: {cell_text(cell)[:_CELL]}"))
         console.print(Text(f"{_listed(names, keys)}\n? cannot say   u undo   q stop", style="dim"))
         said = _typed(console)
         if said in names or said in keys:

@@ -20,6 +20,7 @@ from misnomer.rows.columns.encode import looks_like_text, spaces, vocabulary
 from misnomer.rows.columns.notation import (
     Notation,
     find_notation,
+    no_numbers,
     read_notation,
     stray_words,
     type_in_words,
@@ -187,7 +188,8 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
         center = _center(read_notation(name, summary.distinct, notation.form))
         return Column(name, kind, center=center if kind == "gaussian" else 0.0, form=notation.form)
     if kind in ("gaussian", "count") and summary.seen and not _is_number(summary.type):
-        raise ValueError(f"column {name!r} holds {summary.type}, not numbers")
+        words = pa.nulls(0, summary.type) if summary.distinct is None else summary.distinct
+        raise ValueError(no_numbers(name, words))
     if kind != "gaussian":
         return Column(name, kind)
     if summary.categories == 1 and summary.rows > 1:

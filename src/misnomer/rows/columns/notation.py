@@ -18,6 +18,8 @@ MISSING = (
     "#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",  # a formula that failed
 )  # fmt: skip
 
+_PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_MOST_WORDS = 1000  # that are looked at for the one that is no number
 _DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
 
 
@@ -238,10 +240,31 @@ def stray_words(distinct: pa.Array, most: int = 5, least: int = 20) -> list[str]
     (['unknown'], [])
     """
     cells = _observed(distinct)
-    number = pc.match_substring_regex(cells, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-    words = cells.filter(pc.invert(number))
+    words = cells.filter(pc.invert(pc.match_substring_regex(cells, _PLAIN_NUMBER)))
     few = 0 < len(words) <= most and len(cells) - len(words) >= least
     return sorted(words.to_pylist()) if few else []
+
+
+def no_numbers(name: str, values: pa.Array, form: str = "") -> str:
+    """Say which cell keeps a column from being one of numbers, or of dates, and what to do.
+
+    Examples
+    --------
+    >>> no_numbers("age", pa.array(["40", "old", "50"]))
+    "column 'age' holds 'old', which is no number: leave it empty, or call it missing (--missing)"
+    """
+    if not pa.types.is_string(values.type):
+        return f"column {name!r} holds {type_in_words(values.type)}, not numbers"
+    cells = _observed(pc.unique(values))
+    cells = cells.filter(pc.invert(pc.match_substring_regex(cells, _PLAIN_NUMBER)))
+    words = cells.slice(0, _MOST_WORDS).to_pylist()
+    kind = "date" if form == "date" else "number"
+    seen = ((word, find_notation(pa.array([word]))) for word in words)
+    odd = next((w for w, one in seen if not one.form or one.is_date != (kind == "date")), None)
+    if odd is None:
+        return f"column {name!r} holds {kind}s in several forms: write them in one"
+    does = "leave it empty, or call it missing (--missing)"
+    return f"column {name!r} holds {odd[:60]!r}, which is no {kind}: {does}"
 
 
 def _observed(values: pa.Array) -> pa.Array:
