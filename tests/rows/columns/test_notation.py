@@ -121,7 +121,7 @@ def test_numbers_and_dates_that_come_as_texts_later():
     np.testing.assert_array_equal(classifier.predict_proba(same), want)
     with pytest.raises(ValueError, match=r"column 'when': .* may begin with the day or"):
         classifier.predict(same.assign(when=["03/01/2024", "03/02/2024"]))
-    with pytest.raises(ValueError, match="column 'size' holds '01.01.2024', which is no number"):
+    with pytest.raises(ValueError, match=r"column 'size' holds '01.01.2024', which is no number"):
         classifier.predict(same.assign(size=["01.01.2024", "31.01.2024"]))
     with pytest.raises(
         ValueError, match=r"'size' holds 'large', which is no number: leave it empt"
