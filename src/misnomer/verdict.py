@@ -150,7 +150,8 @@ class Checked:
     def too_few(self) -> str:
         """Say that more rows have to be checked, and how many; or by somebody who can tell."""
         found = (
-            f"{self.wrong:,} of {self.rows:,} are wrong, and the share may be "
+            f"{self.wrong:,} of {self.rows:,} {'is' if self.wrong == 1 else 'are'} wrong, and the "
+            f"share may be "
             f"{self.rate.low:.0%} to {self.rate.high:.0%}"
         )
         if self.lacks_words:

@@ -117,6 +117,13 @@ def test_a_sheet_that_would_not_be_what_its_name_says_is_refused(place, tmp_path
     assert not (tmp_path / "sheet.ods").exists() and not (folder / "checks").exists()
 
 
+def test_a_command_to_copy_names_folders_with_blanks(place, tmp_path):
+    room = place[0].rename(tmp_path / "my audit")
+    done = run("check", room, "--rows", 4, "--sheet", tmp_path / "my sheet.csv")
+    told = f"misnomer check '{room}' --answers '{tmp_path / 'my sheet.csv'}'"
+    assert told in done.output and (tmp_path / "my sheet.csv").exists()
+
+
 def test_a_workbook_goes_out_and_comes_back(place, tmp_path):
     folder, _, true = place
     sheet = tmp_path / "sheet.xlsx"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -67,7 +68,9 @@ def check(
             room.draw(rows, seed)
             print(f"{rows:,} rows were drawn: {room.room / 'draws.parquet'}")
         if not room.drawn:
-            raise ValueError(f"no rows were drawn yet: misnomer check {folder} --rows 50")
+            raise ValueError(
+                f"no rows were drawn yet: misnomer check {quote(str(folder))} --rows 50"
+            )
         if sheet is not None:
             _write_sheet(room, sheet)
         elif page:
@@ -84,7 +87,8 @@ def _write_sheet(room: Any, path: Path) -> None:
     count = room.write_sheet(path)
     print(
         f"{count:,} rows are in {path}: write the true class into the column true_label "
-        f"(cannot say is an answer), then misnomer check {room.folder} --answers {path}"
+        f"(cannot say is an answer), then misnomer check {quote(str(room.folder))} "
+        f"--answers {quote(str(path))}"
     )
 
 
@@ -207,7 +211,8 @@ def _renew(room: Any) -> None:
     try:
         audit = load_audit(room.folder)
     except (ValueError, OSError, KeyError):
-        print(f"misnomer audit ... -o {room.folder} --force takes the answers into the report")
+        folder = quote(str(room.folder))
+        print(f"misnomer audit ... -o {folder} --force takes the answers into the report")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

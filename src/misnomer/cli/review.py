@@ -6,6 +6,7 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -108,9 +109,10 @@ def _need_extra() -> None:
 def _summary(session: Any, folder: Path) -> str:
     count = len(session.decisions.standing())
     made = "1 decision is" if count == 1 else f"{count:,} decisions are"
-    return (
-        f"{made} in {folder}; misnomer export {folder} --out clean.csv writes the corrected table"
-    )
+    if not count:
+        return f"0 decisions are in {folder}: misnomer review {quote(str(folder))} goes on"
+    export = f"misnomer export {quote(str(folder))} --out clean.csv"
+    return f"{made} in {folder}; {export} writes the corrected table"
 
 
 def export(

@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,8 @@ class CheckFolder:
         """Design and answers side by side, as `misnomer.audit` takes them in."""
         if not self.drawn:
             raise ValueError(
-                f"no rows were drawn in {str(self.folder)!r} yet: misnomer check {self.folder} "
+                f"no rows were drawn in {str(self.folder)!r} yet: misnomer check "
+                f"{quote(str(self.folder))} "
                 "--rows 50 draws some"
             )
         return joined(self._draws(), self.answers())
