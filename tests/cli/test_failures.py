@@ -47,8 +47,8 @@ MESSY = {
     "bad family": (TWO.encode(), ["--family", "x=poisson"], "is no family"),
     "family of nothing": (TWO.encode(), ["--family", "x"], "--family takes COL=KIND"),
     "ignored nothing": (TWO.encode(), ["--ignore", "y"], "there is no column 'y'"),
-    "trusted words": (TWO.encode(), ["--trusted", "x"], "which rows are trusted"),
-    "infinite": (TWO.encode() + b"inf,cat\n", [], "infinite value"),
+    "trusted words": (TWO.encode(), ["--trusted", "x"], "which rows are trusted, but line 3 holds"),
+    "infinite": (TWO.encode() + b"inf,cat\n", [], "infinite value (infinity) in line 42"),
 }
 
 
