@@ -104,7 +104,7 @@ BAD = {
     "short.csv": (b"a,b\n1,2\n3\n", r"line 3 has 1 cell, but the header has 2.*\(--skip-bad\)"),
     "long.csv": (b'a,b\n1,"2\n2"\n3,4,5\n', "line 4 has 3 cells, but the header has 2"),
     "quote.csv": (b'a,b\n1,2\n"x,2\n3,4\n', "line 3 has 1 cell, "),
-    "neither.csv": (b"a,b\nx,1\n\x81\x8d,2\n", "this is no cp1252 text: say its encoding"),
+    "neither.csv": (b"a,b\nx,1\n\x81\x8d,2\n", "neither UTF-8 nor Windows-1252: say its encoding"),
     "binary.csv": (bytes(range(256)) * 9, "this is a binary file"),
     "image.csv": (b"\x89PNG\r\n\x1a\n\x00\x00\x00", "this is a binary file"),
     "book.csv": (b"PK\x03\x04rest", "this is a zip file: unpack it first"),

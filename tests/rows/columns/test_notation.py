@@ -167,6 +167,13 @@ def test_limits_and_stray_words_are_said():
     ages = [str(age) for age in range(30, 60)] + ["unknown", "n.d."]
     with pytest.warns(UserWarning, match=r"column 'age' holds numbers, and 'n.d.', 'unknown'"):
         read(pa.table({"age": ages * 2}))
+    weights = [f"{weight} kg" for weight in range(40, 70)] + ["not weighed"]
+    with pytest.warns(UserWarning, match=r"'weight' holds numbers, and 'not weighed': it is taken"):
+        read(pa.table({"weight": weights * 2}))
+    pairs = [f"{top}/{top - 40}" for top in range(100, 130)] + ["unknown"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # these are no numbers, whatever the word is
+        read(pa.table({"pressure": pairs * 2}))
 
 
 def test_asked_for_by_name():

@@ -238,11 +238,17 @@ def stray_words(distinct: pa.Array, most: int = 5, least: int = 20) -> list[str]
     >>> cells = pa.array([str(i) for i in range(30)] + ["unknown"])
     >>> stray_words(cells), stray_words(pa.array(["1", "unknown"]))
     (['unknown'], [])
+    >>> stray_words(pa.array([f"{i} kg" for i in range(30)] + ["unknown"]))
+    ['unknown']
     """
     cells = _observed(distinct)
-    words = cells.filter(pc.invert(pc.match_substring_regex(cells, _PLAIN_NUMBER)))
-    few = 0 < len(words) <= most and len(cells) - len(words) >= least
-    return sorted(words.to_pylist()) if few else []
+    for pattern in (_PLAIN_NUMBER, r"\d"):  # as they are, or with what stands around them
+        is_number = pc.match_substring_regex(cells, pattern)
+        words, numbers = cells.filter(pc.invert(is_number)), cells.filter(is_number)
+        if 0 < len(words) <= most and len(numbers) >= least:
+            are_numbers = pattern == _PLAIN_NUMBER or find_notation(numbers).form
+            return sorted(words.to_pylist()) if are_numbers else []
+    return []
 
 
 def no_numbers(name: str, values: pa.Array, form: str = "") -> str:

@@ -41,6 +41,10 @@ class NotUTF8Error(ValueError):
     """Text that is not UTF-8, though nothing else was said of it."""
 
 
+class NotTextError(ValueError):
+    """Text that is not of the encoding it is said to have."""
+
+
 @dataclass(eq=False)
 class _LeftOut:
     """How many lines were left out: of too many or too few cells, or not UTF-8."""
@@ -281,7 +285,7 @@ def text_part(opened: Open, name: str, dialect: Dialect, *, keep: bool = False) 
         raise ValueError(complaint(name, error)) from None
     except UnicodeDecodeError as error:
         encoding = dialect.encoding or error.encoding
-        raise ValueError(
+        raise NotTextError(
             f"{name}: this is no {encoding} text: say its encoding (--encoding)"
         ) from None
 
