@@ -93,13 +93,14 @@ def cells_of(
 ) -> tuple[list[str], list[Any]]:
     """Name the cells (or words) that a row of one block holds, and read them back.
 
-    Words come with how many ``times`` they occur.
+    Counts come with how many ``times`` they occur; the words of a text count once.
     """
     if isinstance(block, Words):
         edges = np.cumsum([0] + [column.width for column in columns])
         at = np.searchsorted(edges, which, side="right") - 1
         names = [columns[c].label(int(v - edges[c])) for c, v in zip(at, which, strict=True)]
-        return names, times.tolist()
+        once = [bool(columns[c].words) for c in at]
+        return names, [None if o else t for o, t in zip(once, times.tolist(), strict=True)]
     cells = [_value(block, columns[j], int(j)) for j in which]
     return [columns[j].name for j in which], cells
 

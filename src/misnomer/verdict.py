@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
@@ -21,6 +22,7 @@ _APART, _PLAUSIBLE = 0.10, 0.05  # rates that differ so much, explanations at le
 _MOVED = 0.05  # a rate that moves so much without a column rests on it
 _NAMED = 5  # suspects named in a sentence
 USELESS = 0.25  # an interval that reaches farther to both sides leaves nearly all open
+_IN_PYTHON = re.compile(r", or draw_checks\(\d+\)")
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,30 @@ class Verdict:
         return tuple(int(row) for row in self.tests.get("ask", ()))
 
     def in_folder(self, folder: str) -> Verdict:
-        """Name the folder of the audit in the next step.
+        """Name the folder of the audit in the next step: there is no other way to take it.
 
         Examples
         --------
-        >>> Verdict("assumed", ("Next: misnomer review FOLDER.",)).in_folder("my audit").sentences
-        ("Next: misnomer review 'my audit'.",)
+        >>> said = "Next: misnomer check FOLDER --rows 50, or draw_checks(50)."
+        >>> Verdict("assumed", (said,)).in_folder("my audit").sentences
+        ("Next: misnomer check 'my audit' --rows 50.",)
         """
         words = (one.replace(" FOLDER", f" {quote(folder)}") for one in self.sentences)
-        return replace(self, sentences=tuple(words))
+        return replace(self, sentences=tuple(_IN_PYTHON.sub("", one) for one in words))
+
+    def without_folder(self) -> Verdict:
+        """Say first that a folder is needed, to those who have none.
+
+        Examples
+        --------
+        >>> said = "Next: check 50 rows: misnomer check FOLDER --rows 50, or draw_checks(50)."
+        >>> Verdict("assumed", (said,)).without_folder().sentences
+        ('Next: audit with --out FOLDER, then check 50 rows: misnomer check FOLDER --rows 50.',)
+        """
+        words = (_IN_PYTHON.sub("", one) for one in self.sentences)
+        first = "Next: audit with --out FOLDER, then "
+        named = (one.replace("Next: ", first) if " FOLDER" in one else one for one in words)
+        return replace(self, sentences=tuple(named))
 
     def __str__(self) -> str:
         """Return the level and its reasons in one line."""
@@ -133,7 +150,8 @@ class Checked:
     def too_few(self) -> str:
         """Say that more rows have to be checked, and how many; or by somebody who can tell."""
         found = (
-            f"{self.wrong:,} of {self.rows:,} are wrong, and the share may be "
+            f"{self.wrong:,} of {self.rows:,} {'is' if self.wrong == 1 else 'are'} wrong, and the "
+            f"share may be "
             f"{self.rate.low:.0%} to {self.rate.high:.0%}"
         )
         if self.lacks_words:

@@ -150,6 +150,16 @@ def test_labels_that_are_missing_are_counted_wherever_the_rows_are(tmp_path):
         assert sum(note.startswith(said) for note in found.warnings) == 1
 
 
+def test_labels_in_another_order_than_their_rows_are_noticed():
+    table = pets()
+    shuffled = table["pet"].sample(frac=1, random_state=0)
+    with pytest.warns(UserWarning, match="another order, and are taken by place: .*y.loc"):
+        audit(table.drop(columns="pet"), shuffled)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit(table.drop(columns="pet"), table["pet"].set_axis(range(7, 247)))
+
+
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [

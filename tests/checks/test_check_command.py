@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 
+import openpyxl
+import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
@@ -109,9 +112,47 @@ def test_the_report_says_assumed_before_anybody_checked(place):
 
 def test_a_sheet_that_would_not_be_what_its_name_says_is_refused(place, tmp_path):
     folder, _, _ = place
-    done = run("check", folder, "--rows", 10, "--sheet", tmp_path / "sheet.xlsx")
+    done = run("check", folder, "--rows", 10, "--sheet", tmp_path / "sheet.ods")
     assert done.exit_code != 0 and "name it" in done.output and "sheet.csv" in done.output
-    assert not (tmp_path / "sheet.xlsx").exists() and not (folder / "checks").exists()
+    assert not (tmp_path / "sheet.ods").exists() and not (folder / "checks").exists()
+
+
+def test_a_command_to_copy_names_folders_with_blanks(place, tmp_path):
+    room = place[0].rename(tmp_path / "my audit")
+    done = run("check", room, "--rows", 4, "--sheet", tmp_path / "my sheet.csv")
+    told = f"misnomer check '{room}' --answers '{tmp_path / 'my sheet.csv'}'"
+    assert told in done.output and (tmp_path / "my sheet.csv").exists()
+
+
+def test_a_workbook_goes_out_and_comes_back(place, tmp_path):
+    folder, _, true = place
+    sheet = tmp_path / "sheet.xlsx"
+    done = run("check", folder, "--rows", 40, "--seed", 1, "--sheet", sheet)
+    assert done.exit_code == 0 and "40 rows are in" in done.output
+    book = openpyxl.load_workbook(sheet)
+    header, *lines = list(book.active.iter_rows())
+    assert [cell.value for cell in header[:3]] == ["row", "line", "true_label"]
+    for row, line, answer, *_ in lines:
+        assert line.value == row.value + 2  # as Excel counts: the header is line 1
+        answer.value = true[row.value]
+    book.save(sheet)
+    done = run("check", folder, "--answers", sheet)
+    assert done.exit_code == 0 and "of 40 checked rows are wrong" in done.output
+
+
+def test_a_sheet_as_old_excel_saves_it_is_noted_in_a_line(place, tmp_path):
+    folder, _, true = place
+    CheckFolder(folder).draw(4, 1)
+    sheet = tmp_path / "sheet.csv"
+    rows = CheckFolder(folder).open_rows()
+    lines = "".join(f"{row};{true[row]};schön\n" for row in rows)
+    sheet.write_bytes(f"row;true_label;note\n{lines}".encode("cp1252"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = run("check", folder, "--answers", sheet)
+    assert done.exit_code == 0 and "4 answers of" in done.output
+    (note,) = [line for line in done.stderr.splitlines() if "Windows-1252" in line]
+    assert note.startswith("misnomer: note: ") and "warn" not in done.stderr.lower()
 
 
 def test_part_of_a_sheet_runs_and_more_can_be_drawn(place, tmp_path):
@@ -195,6 +236,17 @@ def test_the_terminal_takes_keys_names_and_takes_answers_back(place, monkeypatch
     said = typed(monkeypatch, room, "u", "1", "2", "u", "u", "dog", "?", "1", "q")
     assert said == ["dog", "cannot say", "cat", None, None]
     assert typed(monkeypatch, room, "2", "2")[3:] == ["dog", "dog"]
+
+
+def test_rows_are_asked_for_by_their_lines_and_empty_cells_are_said(place, monkeypatch, capsys):
+    folder, _, _ = place
+    room = CheckFolder(folder)
+    first = room.draw(3, 1)["row"][0]
+    gaps = pa.table({"note": pa.array([None] * 3, pa.string())})
+    monkeypatch.setattr(CheckFolder, "cells", lambda self, rows: gaps)
+    typed(monkeypatch, room, "q")
+    said = capsys.readouterr().out
+    assert f"line {first + 2}: 1 of 3" in said and "note: (none)" in said
 
 
 def test_a_class_called_like_a_key_is_what_is_typed(place, monkeypatch):

@@ -29,6 +29,12 @@ def test_three_answers_settle_nothing(level):
     assert again.sentences == found.sentences
 
 
+def test_one_row_is_wrong_and_two_are():
+    one, two = (Checked(Estimate(0.2, 0.0, 0.9), "sheet", 4, k, 0, 200, 12) for k in (1, 2))
+    assert "1 of 4 is wrong, and the share may be" in one.too_few
+    assert "2 of 4 are wrong" in two.too_few
+
+
 def test_three_answers_of_fifty_do_not_head_an_audit_checked():
     rng = np.random.default_rng(0)
     true = np.array(["no", "yes"])[rng.integers(0, 2, 400)]

@@ -33,7 +33,7 @@ def frame(**columns):
         (X, Y[:19], {}, "20 rows but y has 19"),
         (X[:2], ["a", "b"], {"families": "poisson"}, '"poisson" is no family'),
         (frame(), Y, {"families": {"size": "gaussian"}}, "not there: size"),
-        (frame(t=["a b"] * 20), Y, {"families": {"t": "gaussian"}}, "'t' holds string"),
+        (frame(t=["a b"] * 20), Y, {"families": {"t": "gaussian"}}, "'t' holds 'a b', which is no"),
         (frame(t=list("abcde") * 4), Y, {"families": {"t": "bernoulli"}}, "'t' has 5 values"),
         (X, Y, {"channel": [[0.9, 0.2], [0.2, 0.8]]}, "column 0 .* sums to 1.1"),
         (X, Y, {"channel": np.eye(3)}, "3 rows but y holds 2"),
@@ -42,7 +42,12 @@ def frame(**columns):
         (X, Y, {"smoothing": -1.0}, "0 or more"),
         (X, Y, {"solver": "magic"}, "solver must be"),
         (X, np.r_[Y[:19], 0.5], {}, "Unknown label type"),
-        (frame(f=[{"a": 1}] * 20), Y, {}, "'f' holds struct"),
+        (frame(f=[{"a": 1}] * 20), Y, {}, "'f' holds objects of named values"),
+        (X, Y, {"max_iter": -3}, "max_iter must be a whole number of 1 or more, not -3"),
+        (X, Y, {"max_iter": "all"}, "max_iter must be a whole number"),
+        (X, Y, {"n_init": 0}, "n_init must be a whole number of 1 or more, not 0"),
+        (X, Y, {"tol": -1.0}, "tol must be a number of 0 or more, not -1.0"),
+        (X, Y, {"tol": "fine"}, "tol must be a number"),
     ],
 )
 def test_fit_refuses(table, labels, options, words):

@@ -183,6 +183,7 @@ def test_the_checks_of_scikit_learn(estimator, check):
         (lambda c, X, Y: c.fit(X, Y[:, 0], noise_groups=np.arange(300)), "a group of its own"),
         (lambda c, X, Y: CrowdNB(annotator="two").fit(X, Y), '"free" or "one"'),
         (lambda c, X, Y: CrowdNB(strength=-1).fit(X, Y), "virtual answers"),
+        (lambda c, X, Y: CrowdNB(max_iter=0).fit(X, Y), "max_iter must be a whole number of 1"),
         (lambda c, X, Y: CrowdNB(strength="much").fit(X, Y), "virtual answers"),
         (lambda c, X, Y: c.fit(X, Y, np.ones(3)), "sample_weight"),
         (lambda c, X, Y: CrowdNB().fit(None, Y).predict(X), "without columns"),

@@ -84,6 +84,7 @@ def test_audit_shows_and_writes(audited):
     for name in FILES:
         assert f"wrote {out / name}".replace("\n", "") in plain
     assert "Verdict" in done.output and "given \\ true" in done.output
+    assert "draw_checks" not in done.output  # that is Python, and here is a folder
     assert f"misnomer check {out} --rows 50" in done.output.replace("\n", " ").replace("  ", " ")
     assert done.output.index("Verdict") < done.output.index("given \\ true")
 

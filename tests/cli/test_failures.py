@@ -35,7 +35,12 @@ MESSY = {
     "empty": (b"", [], "the file is empty"),
     "header only": (b"x,pet\n", [], "but no rows"),
     "ragged": (TWO.encode() + b"1\n", [], "line 42 has 1 cell"),
-    "encoding": (TWO.encode() + b"\x81,cat\n", [], "this is no cp1252 text"),
+    "encoding": (
+        TWO.encode() + b"\x81,cat\n",
+        [],
+        "this is neither UTF-8 nor Windows-1252: say its encoding",
+    ),
+    "another encoding": (TWO.encode() + b"\x81,cat\n", ["--encoding", "cp1252"], "no cp1252 text"),
     "no such encoding": (TWO.encode(), ["--encoding", "klingon"], "no encoding 'klingon'"),
     "binary": (bytes(range(256)), [], "binary file"),
     "twice": (b"pet,pet\n1,2\n", [], "occurs twice"),
@@ -47,8 +52,8 @@ MESSY = {
     "bad family": (TWO.encode(), ["--family", "x=poisson"], "is no family"),
     "family of nothing": (TWO.encode(), ["--family", "x"], "--family takes COL=KIND"),
     "ignored nothing": (TWO.encode(), ["--ignore", "y"], "there is no column 'y'"),
-    "trusted words": (TWO.encode(), ["--trusted", "x"], "which rows are trusted"),
-    "infinite": (TWO.encode() + b"inf,cat\n", [], "infinite value"),
+    "trusted words": (TWO.encode(), ["--trusted", "x"], "which rows are trusted, but line 3 holds"),
+    "infinite": (TWO.encode() + b"inf,cat\n", [], "infinite value (infinity) in line 42"),
 }
 
 

@@ -31,6 +31,7 @@ P(true class | given label): each row sums to 100%
   flu           11.1%  88.9%
 
 Most suspect rows (2 of 2 flagged)
+In brackets: what speaks for the other class; +0.7 doubles the odds.
   row 6: cold → flu, 80.0% likely wrong
       fever = yes (+2.20), cough = yes (+0.69)
   row 8: flu → cold, 77.1% likely wrong

@@ -35,6 +35,21 @@ def test_minus_beside_plus_is_a_class_in_a_frame_and_among_several_annotators():
 
 
 @pytest.mark.parametrize("memory", [None, "1GB"])
+def test_what_looks_the_same_is_the_same(tmp_path, memory):
+    """A Mac writes "ä" as two letters, others as one."""
+    frame = patients("Erk\u00e4ltung", "Grippe").rename(columns={"test": "Diagno\u0308se"})
+    name = frame.columns[-1]
+    frame.loc[::2, name] = frame.loc[::2, name].str.replace("\u00e4", "a\u0308")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = audit(tmp_path / "t.csv", label="Diagn\u00f6se", memory=memory)
+    assert found.labels == ("Erk\u00e4ltung", "Grippe")
+    sheet = found.draw_checks(10, random_state=0).astype({"true_label": object})
+    sheet["true_label"] = "Erka\u0308ltung"
+    again = audit(tmp_path / "t.csv", label="Diagn\u00f6se", memory=memory, checked=sheet)
+    assert not any("no class" in note for note in again.warnings)
+
+
+@pytest.mark.parametrize("memory", [None, "1GB"])
 def test_minus_beside_words_is_no_class(tmp_path, memory):
     frame = patients("no", "yes")
     frame.loc[:4, "test"] = "-"

@@ -121,8 +121,14 @@ def test_numbers_and_dates_that_come_as_texts_later():
     np.testing.assert_array_equal(classifier.predict_proba(same), want)
     with pytest.raises(ValueError, match=r"column 'when': .* may begin with the day or"):
         classifier.predict(same.assign(when=["03/01/2024", "03/02/2024"]))
-    with pytest.raises(ValueError, match="column 'size' holds string, not numbers"):
+    with pytest.raises(ValueError, match=r"column 'size' holds '01.01.2024', which is no number"):
         classifier.predict(same.assign(size=["01.01.2024", "31.01.2024"]))
+    with pytest.raises(
+        ValueError, match=r"'size' holds 'large', which is no number: leave it empt"
+    ):
+        classifier.predict(same.assign(size=["1,25", "large"]))
+    with pytest.raises(ValueError, match=r"column 'when' holds 'soon', which is no date"):
+        classifier.predict(same.assign(when=["01.01.2024", "soon"]))
 
 
 @pytest.mark.parametrize("written", [lambda x: x, lambda x: x.strftime("%d.%m.%Y")])
@@ -161,6 +167,13 @@ def test_limits_and_stray_words_are_said():
     ages = [str(age) for age in range(30, 60)] + ["unknown", "n.d."]
     with pytest.warns(UserWarning, match=r"column 'age' holds numbers, and 'n.d.', 'unknown'"):
         read(pa.table({"age": ages * 2}))
+    weights = [f"{weight} kg" for weight in range(40, 70)] + ["not weighed"]
+    with pytest.warns(UserWarning, match=r"'weight' holds numbers, and 'not weighed': it is taken"):
+        read(pa.table({"weight": weights * 2}))
+    pairs = [f"{top}/{top - 40}" for top in range(100, 130)] + ["unknown"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # these are no numbers, whatever the word is
+        read(pa.table({"pressure": pairs * 2}))
 
 
 def test_asked_for_by_name():

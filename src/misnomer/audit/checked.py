@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -126,7 +127,7 @@ def known_labels(checked: Any, y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
 
 
 def _folded(name: Any) -> str:
-    return str(name).strip().casefold()
+    return normalize("NFC", str(name).strip()).casefold()
 
 
 def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 BACKENDS = ("pandas", "polars", "pyarrow")
+_A_ROW = re.compile(r"( in |, but )row (\d+)\b")  # in the sentences of whoever reads the cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,16 @@ class Shape:
         if self.index is not None:
             return self.index[position]
         return position if self.lines is None else int(self.lines[position])
+
+    def found_by_name(self, sentence: str) -> str:
+        """Name the row of a complaint as the user finds it.
+
+        Examples
+        --------
+        >>> Shape("pyarrow", lines=np.array([2, 3])).found_by_name("it holds infinity in row 1")
+        'it holds infinity in line 3'
+        """
+        return _A_ROW.sub(lambda one: f"{one[1]}{self.noun} {self.name(int(one[2]))}", sentence)
 
     def _id_column(self) -> Any:
         known = self.id is not None and self.id in self.table().column_names

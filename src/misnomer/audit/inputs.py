@@ -24,6 +24,7 @@ from misnomer.classifiers.terms import yes_or_no
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
 from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
 from misnomer.rows.labels import clean_labels
+from misnomer.rows.notation import type_in_words
 from misnomer.rows.parts import lines_of
 
 
@@ -69,6 +70,7 @@ def gather(
             if data is None:
                 found = _labels_alone(label, trusted, pred_probs)
             else:
+                _say_order(data, label)
                 found = _gathered(data, label, ignore, id, trusted, alone=pred_probs is not None)
         except ValueError as error:  # what the reader had to choose may be why
             chosen = [str(one.message) for one in caught if " was read" in str(one.message)]
@@ -78,6 +80,19 @@ def gather(
         words, more = clean_labels(y.tolist(), ignore_case)
         y, notes = np.array(words, dtype=object), [*notes, *more]
     return replace(found, y=y, notes=(*found.notes, *notes), pred_probs=pred_probs)
+
+
+def _say_order(data: Any, y: Any) -> None:
+    """Say that labels are taken by place, where the index of pandas would put them elsewhere."""
+    rows, labels = (_index(one) for one in (data, y))
+    if rows is None or labels is None or len(rows) != len(labels) or rows.equals(labels):
+        return
+    if rows.is_unique and labels.is_unique and rows.isin(labels).all():
+        warnings.warn(
+            "the labels have the index of the rows in another order, and are taken by place: if "
+            "they belong together by index, pass y.loc[X.index]",
+            stacklevel=4,
+        )
 
 
 def _labels_alone(label: Any, trusted: Any, pred_probs: Any) -> Inputs:
@@ -183,15 +198,15 @@ def _from_frame(
     for name in apart:
         check_column(name, names)
     y = labels_of(source, label) if isinstance(label, str) else _aligned(label, len(source))
-    mask = flags_of(source, trusted) if isinstance(trusted, str) else trusted
+    lines = lines_of(data) if isinstance(data, pa.Table) else None
+    shape = Shape(backend or _backend(frame), _index(data), source, id, lines)
+    mask = _mask(source, trusted, shape)
     written = [name for name in written_by_misnomer(names) if name not in apart]
     apart += written
     numbers = [name for name in names if name not in apart and is_numbering(name, source)]
     kept = [name for name in frame.columns if str(name) not in {*apart, *numbers}]
     if not kept and not alone:
         raise ValueError("no column is left to learn from: the label needs others beside it")
-    lines = lines_of(data) if isinstance(data, pa.Table) else None
-    shape = Shape(backend or _backend(frame), _index(data), source, id, lines)
     named = label if isinstance(label, str) else str(getattr(label, "name", None) or "label")
     notes = tuple(f"column {name!r} only numbers the rows: it is ignored" for name in numbers)
     notes += written_note(written, label)
@@ -334,7 +349,8 @@ def labels_of(source: pa.Table, label: str) -> NDArray[Any]:
         column = column.cast(kind.value_type)
         kind = column.type
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-        raise ValueError(f"the label column {label!r} holds {kind}: labels are strings or numbers")
+        held = type_in_words(kind)
+        raise ValueError(f"the label column {label!r} holds {held}: labels are words or numbers")
     if pa.types.is_temporal(kind):
         column = column.cast(pa.string())
     values = [None if _is_gap(value) else value for value in column.to_pylist()]
@@ -348,6 +364,16 @@ def labels_of(source: pa.Table, label: str) -> NDArray[Any]:
 
 def _is_gap(value: Any) -> bool:
     return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def _mask(source: pa.Table, trusted: Any, shape: Shape) -> Any:
+    """Take the rows that are known to be right, or the column that says so."""
+    if not isinstance(trusted, str):
+        return trusted
+    try:
+        return flags_of(source, trusted)
+    except ValueError as error:
+        raise ValueError(shape.found_by_name(str(error))) from None
 
 
 def flags_of(source: pa.Table, name: str) -> NDArray[np.bool_]:

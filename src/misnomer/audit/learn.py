@@ -94,7 +94,10 @@ def learned(
     _check_labels(inputs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        batch = _rows(inputs, classifier, groups)
+        try:
+            batch = _rows(inputs, classifier, groups)
+        except ValueError as error:
+            raise ValueError(inputs.shape.found_by_name(str(error))) from None
     if "progress" in classifier.get_params():
         classifier.set_params(progress=None)
     mask = checked_trusted(inputs.trusted, len(inputs.y))

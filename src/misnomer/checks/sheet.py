@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -341,4 +342,4 @@ def _spelled(name: Any) -> str:
     """Spell a class as a cell of a spreadsheet may: blanks around it mean nothing, 1.0 is 1."""
     if isinstance(name, float) and name == int(name):
         return str(int(name))
-    return str(name).strip().removeprefix("'")
+    return normalize("NFC", str(name).strip().removeprefix("'"))

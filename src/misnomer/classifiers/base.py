@@ -118,6 +118,7 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         design_weight: Any = None,
     ) -> tuple[Task, Any, int]:
         """Check and read what the user gave; the last number is that of the groups."""
+        inputs.check_search(self.max_iter, self.tol, self.n_init)
         if X is None and pred_probs is None:
             raise ValueError("there are no rows: pass X, or the probabilities of a model of yours")
         X = inputs.checked_table(self, X, reset=True)

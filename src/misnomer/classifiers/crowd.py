@@ -181,6 +181,7 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _check(self, said: Answers) -> None:
         if self.annotator not in ("free", "one"):
             raise ValueError(f'annotator must be "free" or "one", not {self.annotator!r}')
+        inputs.check_search(self.max_iter, self.tol)
         held = self.strength
         if held != "auto" if isinstance(held, str) else not held >= 0:
             raise ValueError(f'strength is "auto" or a number of virtual answers, not {held!r}')

@@ -320,3 +320,20 @@ def check_size(classes: int, statistics: int) -> None:
             "audit(), which keeps such a model sparse, leave out columns with many values, or "
             "join rare classes"
         )
+
+
+def check_search(max_iter: Any, tol: Any, n_init: Any = 1) -> None:
+    """Refuse a search that cannot be.
+
+    Examples
+    --------
+    >>> check_search(0, 1e-6)
+    Traceback (most recent call last):
+    ...
+    ValueError: max_iter must be a whole number of 1 or more, not 0
+    """
+    for name, value in (("max_iter", max_iter), ("n_init", n_init)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"{name} must be a whole number of 1 or more, not {value!r}")
+    if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
+        raise ValueError(f"tol must be a number of 0 or more, not {tol!r}")

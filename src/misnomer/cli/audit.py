@@ -44,8 +44,9 @@ def run(request: Request, out: Path | None, *, quiet: bool, as_json: bool, force
     else:
         from misnomer.reports.text import render
 
-        if out is not None:
-            audit = replace(audit, verdict=audit.verdict.in_folder(str(out)))
+        said = audit.verdict
+        said = said.without_folder() if out is None else said.in_folder(str(out))
+        audit = replace(audit, verdict=said)
         render(audit, Console())
     _list(written, Console(stderr=as_json, soft_wrap=True))
 

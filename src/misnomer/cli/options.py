@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +137,11 @@ _WORDS = {
 
 @contextmanager
 def failing_well() -> Iterator[None]:
-    """Turn what users can cause into one line on standard error."""
+    """Turn what users can cause into one line on standard error, and warnings into notes."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_note, warnings.showwarning)
+            yield
     except BrokenPipeError:
         raise  # typer ends quietly: whoever read our output has seen enough
     except KeyboardInterrupt:
@@ -153,6 +157,14 @@ def failing_well() -> Iterator[None]:
     except MemoryError:
         complain("the table does not fit into memory: audit a sample of its rows")
         raise typer.Exit(2) from None
+
+
+def _note(show: Callable[..., None], message: Any, category: Any, *place: Any) -> None:
+    """Print what users should know as a line without the place in the program."""
+    if issubclass(category, UserWarning):
+        complain(f"note: {message}")
+    else:
+        show(message, category, *place)
 
 
 def complain(sentence: str) -> None:

@@ -6,6 +6,7 @@ import sys
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -111,9 +112,10 @@ def _need_extra() -> None:
 def _summary(session: Any, folder: Path) -> str:
     count = len(session.decisions.standing())
     made = "1 decision is" if count == 1 else f"{count:,} decisions are"
-    return (
-        f"{made} in {folder}; misnomer export {folder} --out clean.csv writes the corrected table"
-    )
+    if not count:
+        return f"0 decisions are in {folder}: misnomer review {quote(str(folder))} goes on"
+    export = f"misnomer export {quote(str(folder))} --out clean.csv"
+    return f"{made} in {folder}; {export} writes the corrected table"
 
 
 def export(
@@ -183,7 +185,9 @@ def check(
     page: Annotated[bool, typer.Option("--page", help="Answer on a page in the browser.")] = False,
     sheet: Annotated[
         Path | None,
-        typer.Option("--sheet", metavar="FILE", help="Write the open rows as a CSV to fill in."),
+        typer.Option(
+            "--sheet", metavar="FILE", help="Write the open rows to fill in: .csv or .xlsx."
+        ),
     ] = None,
     answers: Annotated[
         Path | None,
@@ -206,10 +210,10 @@ def check(
         from misnomer.audit.files.checks import CheckFolder, read_checked
 
         room = CheckFolder(folder)
-        if sheet is not None and sheet.suffix.lower() != ".csv":
+        if sheet is not None and sheet.suffix.lower() not in (".csv", ".xlsx"):
             raise ValueError(
-                f"the sheet is written as CSV, which spreadsheets open: name it "
-                f"{sheet.with_suffix('.csv')}, not {sheet}"
+                f"the sheet is written as CSV or for Excel: name it {sheet.with_suffix('.csv')} or "
+                f"{sheet.with_suffix('.xlsx')}, not {sheet}"
             )
         if answers is not None:
             count = room.take(read_checked(answers))
@@ -218,7 +222,9 @@ def check(
             room.draw(rows, seed)
             print(f"{rows:,} rows were drawn: {room.room / 'draws.parquet'}")
         if not room.drawn:
-            raise ValueError(f"no rows were drawn yet: misnomer check {folder} --rows 50")
+            raise ValueError(
+                f"no rows were drawn yet: misnomer check {quote(str(folder))} --rows 50"
+            )
         if sheet is not None:
             _write_sheet(room, sheet)
         elif page:
@@ -235,7 +241,8 @@ def _write_sheet(room: Any, path: Path) -> None:
     count = room.write_sheet(path)
     print(
         f"{count:,} rows are in {path}: write the true class into the column true_label "
-        f"(cannot say is an answer), then misnomer check {room.folder} --answers {path}"
+        f"(cannot say is an answer), then misnomer check {quote(str(room.folder))} "
+        f"--answers {quote(str(path))}"
     )
 
 
@@ -251,17 +258,19 @@ def _page(room: Any, port: int | None, *, browser: bool) -> None:
 
 def _ask(room: Any) -> None:
     """Ask one row after the other, by keys and Enter; stop whenever the user likes."""
+    from misnomer.audit.files.checks import cell_text
+
     console = Console()
     names = {str(name): name for name in room.classes}
     keys = _keys(names)
     done: list[int] = []
     rows = room.open_rows()
-    cells = room.cells(rows).to_pylist()
+    cells, titles = room.cells(rows).to_pylist(), room.titles(rows)
     at = 0
     while at < len(rows):
-        console.print(Text(f"\nrow {rows[at]}: {at + 1} of {len(rows)}", style="bold"))
+        console.print(Text(f"\n{titles[at]}: {at + 1} of {len(rows)}", style="bold"))
         for name, cell in cells[at].items():
-            console.print(Text(f"  {name}: {str(cell)[:_MAX_CELL_LENGTH]}"))
+            console.print(Text(f"  {name}: {cell_text(cell)[:_MAX_CELL_LENGTH]}"))
         console.print(Text(f"{_listed(names, keys)}\n? cannot say   u undo   q stop", style="dim"))
         said = _typed(console)
         if said in names or said in keys:
@@ -354,7 +363,8 @@ def _renew(room: Any) -> None:
     try:
         audit = load_audit(room.folder)
     except (ValueError, OSError, KeyError):
-        print(f"misnomer audit ... -o {room.folder} --force takes the answers into the report")
+        folder = quote(str(room.folder))
+        print(f"misnomer audit ... -o {folder} --force takes the answers into the report")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

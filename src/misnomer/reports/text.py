@@ -175,7 +175,8 @@ def _rows(audit: Audit, page: _Page) -> RenderableType:
             f"Most suspect rows{wording.sampled(audit)} ({len(worst)} of {len(audit.ranking):,} "
             "flagged)",
             "bold",
-        )
+        ),
+        page.say("In brackets: what speaks for the other class; +0.7 doubles the odds.", "dim"),
     ]
     for one in worst:
         lines += _suspect(one, page)

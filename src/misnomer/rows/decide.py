@@ -20,8 +20,10 @@ from misnomer.rows.encode import looks_like_text, spaces, vocabulary
 from misnomer.rows.notation import (
     Notation,
     find_notation,
+    no_numbers,
     read_notation,
     stray_words,
+    type_in_words,
 )
 from misnomer.table import KINDS, Column
 
@@ -186,7 +188,8 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
         center = _center(read_notation(name, summary.distinct, notation.form))
         return Column(name, kind, center=center if kind == "gaussian" else 0.0, form=notation.form)
     if kind in ("gaussian", "count") and summary.seen and not _is_number(summary.type):
-        raise ValueError(f"column {name!r} holds {summary.type}, not numbers")
+        words = pa.nulls(0, summary.type) if summary.distinct is None else summary.distinct
+        raise ValueError(no_numbers(name, words))
     if kind != "gaussian":
         return Column(name, kind)
     if summary.categories == 1 and summary.rows > 1:
@@ -243,8 +246,8 @@ def _kind(name: str, summary: Summary, notation: Notation) -> str:
         return "categorical" if few and (gaps or not _is_float(summary.type)) else "gaussian"
     if not (pa.types.is_string(summary.type) or pa.types.is_boolean(summary.type)):
         raise ValueError(
-            f"column {name!r} holds {summary.type}, which has no family; turn it into numbers or "
-            "strings, or leave it out"
+            f"column {name!r} holds {type_in_words(summary.type)}, which nothing can be learned "
+            "from: make numbers or words of them, or leave the column out (--ignore)"
         )
     text = pa.types.is_string(summary.type)
     if text and looks_like_text(summary.seen, summary.categories, summary.gaps):

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.families.categorical import code_type
-from misnomer.rows.notation import find_notation, plain, read_notation, unchunked
+from misnomer.rows.notation import (
+    find_notation,
+    no_numbers,
+    plain,
+    read_notation,
+    unchunked,
+)
 from misnomer.table import Column
 
 _WORDS = 3.0  # words per cell, in the mean, that make a column of strings a text
@@ -237,7 +243,7 @@ def reals(name: str, values: Any, form: str = "") -> Array:
         numbers = values.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         if not pa.types.is_integer(values.type):
-            raise ValueError(f"column {name!r} holds {values.type}, not numbers") from None
+            raise ValueError(no_numbers(name, values, form)) from None
         check_whole(name, values)
         numbers = values.cast(pa.float64(), safe=False)
         check_apart(name, *(pc.drop_null(part).to_numpy() for part in (values, numbers)))

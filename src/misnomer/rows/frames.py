@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -94,6 +95,7 @@ def header_names(cells: Sequence[Any], where: str, *, header: bool) -> list[str]
     ['age', 'column 2']
     """
     texts = ["" if cell is None or not header else str(cell).strip() for cell in cells]
+    texts = [normalize("NFC", text) for text in texts]  # accents apart, as a Mac writes them
     names = [text or f"column {place}" for place, text in enumerate(texts, start=1)]
     return named_once(names, f"{where}: ")
 

@@ -1,4 +1,7 @@
-"""Labels as they are meant: blanks at the ends say nothing, and some words say "no label"."""
+"""Labels as they are meant: blanks at the ends say nothing, and some words say "no label".
+
+What looks the same is the same: accents that stand apart, as a Mac writes them, are joined.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +40,7 @@ def no_label(words: Iterable[Any]) -> frozenset[str]:
 
 
 def clean_label(word: Any, ignore_case: bool = False, no_label: frozenset[str] = NO_LABEL) -> Any:
-    """Strip a label; None where it says that there is none.
+    """Strip a label, its accents written as one letter; None where it says that there is none.
 
     Examples
     --------
@@ -45,7 +49,7 @@ def clean_label(word: Any, ignore_case: bool = False, no_label: frozenset[str] =
     """
     if not isinstance(word, str):
         return word
-    word = word.strip()
+    word = normalize("NFC", word.strip())  # "é" may be one letter or two, and looks the same
     if not word or word in no_label:
         return None
     return word.casefold() if ignore_case else word

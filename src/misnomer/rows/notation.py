@@ -18,7 +18,26 @@ MISSING = (
     "#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",  # a formula that failed
 )  # fmt: skip
 
+_PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_MOST_WORDS = 1000  # that are looked at for the one that is no number
 _DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
+
+
+def type_in_words(kind: pa.DataType) -> str:
+    """Say what cells hold that are neither numbers nor words.
+
+    Examples
+    --------
+    >>> type_in_words(pa.struct({"k": pa.int64()})), type_in_words(pa.list_(pa.string()))
+    ('objects of named values', 'lists')
+    """
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        return "objects of named values"
+    if pa.types.is_nested(kind):
+        return "lists"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "bytes"
+    return f"values of the type {getattr(kind, 'extension_name', kind)}"
 
 
 def plain(values: Any) -> pa.Array:
@@ -222,12 +241,39 @@ def stray_words(distinct: pa.Array) -> list[str]:
     >>> cells = pa.array([str(i) for i in range(30)] + ["unknown"])
     >>> stray_words(cells), stray_words(pa.array(["1", "unknown"]))
     (['unknown'], [])
+    >>> stray_words(pa.array([f"{i} kg" for i in range(30)] + ["unknown"]))
+    ['unknown']
     """
     cells = _observed(distinct)
-    number = pc.match_substring_regex(cells, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-    words = cells.filter(pc.invert(number))
-    few = 0 < len(words) <= _MAX_STRAY_WORDS and len(cells) - len(words) >= _MIN_NUMBERS
-    return sorted(words.to_pylist()) if few else []
+    for pattern in (_PLAIN_NUMBER, r"\d"):  # as they are, or with what stands around them
+        is_number = pc.match_substring_regex(cells, pattern)
+        words, numbers = cells.filter(pc.invert(is_number)), cells.filter(is_number)
+        if 0 < len(words) <= _MAX_STRAY_WORDS and len(numbers) >= _MIN_NUMBERS:
+            are_numbers = pattern == _PLAIN_NUMBER or find_notation(numbers).form
+            return sorted(words.to_pylist()) if are_numbers else []
+    return []
+
+
+def no_numbers(name: str, values: pa.Array, form: str = "") -> str:
+    """Say which cell keeps a column from being one of numbers, or of dates, and what to do.
+
+    Examples
+    --------
+    >>> no_numbers("age", pa.array(["40", "old", "50"]))
+    "column 'age' holds 'old', which is no number: leave it empty, or call it missing (--missing)"
+    """
+    if not pa.types.is_string(values.type):
+        return f"column {name!r} holds {type_in_words(values.type)}, not numbers"
+    cells = _observed(pc.unique(values))
+    cells = cells.filter(pc.invert(pc.match_substring_regex(cells, _PLAIN_NUMBER)))
+    words = cells.slice(0, _MOST_WORDS).to_pylist()
+    kind = "date" if form == "date" else "number"
+    seen = ((word, find_notation(pa.array([word]))) for word in words)
+    odd = next((w for w, one in seen if not one.form or one.is_date != (kind == "date")), None)
+    if odd is None:
+        return f"column {name!r} holds {kind}s in several forms: write them in one"
+    does = "leave it empty, or call it missing (--missing)"
+    return f"column {name!r} holds {odd[:60]!r}, which is no {kind}: {does}"
 
 
 def _observed(values: pa.Array) -> pa.Array:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from misnomer.rows.files.arrow import arrow_parts, arrow_schema, footer, parquet_parts
 from misnomer.rows.files.dialect import Dialect, known_of
-from misnomer.rows.files.excel import read_workbook
+from misnomer.rows.files.excel import holds_workbook, read_workbook
 from misnomer.rows.files.json import line_parts, read_array
 from misnomer.rows.files.parsed import text_parts
 from misnomer.rows.files.paths import files_of, is_address, open_text, size_of
@@ -45,6 +45,25 @@ from misnomer.rows.parts import (
 Item = TypeVar("Item")
 _BOOKS = (".xlsx", ".xlsm")
 _BINARY = (".parquet", ".arrow", ".feather", ".ipc")
+_PAGES = {  # how files begin that are tables to the eye only, whatever their names
+    b"<!doctype": "a web page",
+    b"<html": "a web page",
+    b"<table": "a web page",
+    b"<?xml": "XML",
+    b"%pdf-": "a PDF",
+}
+_PROGRAMS = {
+    ".dta": "a file of Stata",
+    ".mdb": "a database of Access",
+    ".accdb": "a database of Access",
+    ".ods": "a sheet of LibreOffice",
+    ".pkl": "a pickle of Python",
+    ".rda": "a file of R",
+    ".rdata": "a file of R",
+    ".rds": "a file of R",
+    ".sas7bdat": "a file of SAS",
+    ".sav": "a file of SPSS",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +164,7 @@ def kind_of(path: str) -> str:
     suffix = Path(path.lower().removesuffix(".gz")).suffix
     if suffix in _BINARY:
         raise ValueError(f"{path}: this is no {suffix[1:]} file, or it is damaged")
+    _refuse_foreign(head, suffix, path)
     if _is_workbook(head, suffix, path):
         return "workbook"
     if suffix in (".jsonl", ".ndjson", ".json") or head.lstrip().startswith(b"{"):
@@ -155,13 +175,27 @@ def kind_of(path: str) -> str:
 def _is_workbook(head: bytes, suffix: str, name: str) -> bool:
     """Tell a workbook by its bytes and its name; refuse what only looks like one."""
     if head.startswith(b"\xd0\xcf\x11\xe0"):
+        if suffix in _BOOKS:
+            raise ValueError(f"{name}: this workbook asks for a password: save it without one")
         raise ValueError(f"{name}: this is an old workbook (.xls): save it as .xlsx or CSV first")
     packed = head.startswith(b"PK\x03\x04")
     if packed and suffix not in _BOOKS:
+        if holds_workbook(name):
+            raise ValueError(f"{name}: this is an Excel workbook: let its name end in .xlsx")
         raise ValueError(f"{name}: this is a zip file: unpack it first (a workbook ends in .xlsx)")
     if suffix in _BOOKS and not packed:
-        raise ValueError(f"{name}: this is no workbook, or a damaged one")
+        text = ": this is text, let its name end in .csv" if b"\x00" not in head else ""
+        raise ValueError(f"{name}: this is no workbook, or a damaged one{text}")
     return packed
+
+
+def _refuse_foreign(head: bytes, suffix: str, name: str) -> None:
+    """Name the files that other programs write for tables, and what to do with them."""
+    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    what = next((what for mark, what in _PAGES.items() if begin.startswith(mark)), "")
+    what = what or _PROGRAMS.get(suffix, "")
+    if what:
+        raise ValueError(f"{name}: this is {what}: save its table as .xlsx or CSV first")
 
 
 def _whole(reading: Reading, read: Callable[[str], pa.Table]) -> Found:

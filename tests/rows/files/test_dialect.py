@@ -58,8 +58,34 @@ def test_text_of_any_dialect(tmp_path, data, said):
 def test_a_guessed_encoding_is_said(tmp_path):
     path = tmp_path / "old.csv"
     path.write_bytes(CSV.encode("cp1252"))
-    with pytest.warns(UserWarning, match=r"old.csv: .*read as Windows-1252"):
+    with pytest.warns(UserWarning, match=r"old.csv: .*as Windows-1252, in which one .* 'größe'"):
         assert both(path).to_pydict() == WANT
+    path.write_bytes(CSV.encode("mac-roman"))
+    with pytest.warns(UserWarning, match=r"in which one word is 'grš§e': say the encoding"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("title", ["Ward 7;;;\n;;;\n", "Ward 7\n\n", "# hand made\nWard 7;;;\n"])
+def test_titles_above_the_header_of_a_text(tmp_path, title):
+    path = tmp_path / "t.csv"
+    path.write_text(title + "id;age;sex;ill\n1;40,5;f;no\n2;50,5;m;no\n", encoding="utf-8")
+    with pytest.warns(UserWarning, match="'Ward 7' above the header: taken for a title"):
+        table = both(path)
+    assert table.to_pydict()["age"] == [40.5, 50.5]
+    assert lines_of(table).tolist() == [title.count("\n") + 2, title.count("\n") + 3]
+
+
+def test_a_single_column_has_no_title(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("temp\n36,5\n37,5\n38,5\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2 has 2 cells, but the header has 1"):
+        read_table(path)
+
+
+def test_a_workbook_under_another_name(tmp_path):
+    made = book(tmp_path / "t.xlsx", a=[["x", "y"], [1, 2]])
+    with pytest.raises(ValueError, match=r"an Excel workbook: let its name end in \.xlsx"):
+        read_table(made.rename(tmp_path / "t.csv"))
 
 
 def test_without_a_header(tmp_path):

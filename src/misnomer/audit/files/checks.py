@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from misnomer.audit.checked import drawn_columns
+from misnomer.audit.frames import Shape
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import Table, joined, read_answers, read_sheet
+from misnomer.reports.wording import shown
+from misnomer.rows.files.excel import write_workbook
 from misnomer.store.writing import replacing, write_csv
 
 ROOM = "checks"
@@ -37,6 +42,17 @@ def read_checked(path: Path) -> dict[str, list[Any]]:
     from misnomer.rows.scan import read_table
 
     return dict(read_table(path).to_pydict())
+
+
+def cell_text(cell: Any) -> str:
+    """Show a cell to a person; an empty one says so.
+
+    Examples
+    --------
+    >>> cell_text(39.5), cell_text(None)
+    ('39.5', '(none)')
+    """
+    return "(none)" if cell is None or cell != cell else str(cell)
 
 
 class CheckFolder:
@@ -150,7 +166,8 @@ class CheckFolder:
         """Design and answers side by side, as `misnomer.audit` takes them in."""
         if not self.drawn:
             raise ValueError(
-                f"no rows were drawn in {str(self.folder)!r} yet: misnomer check {self.folder} "
+                f"no rows were drawn in {str(self.folder)!r} yet: misnomer check "
+                f"{quote(str(self.folder))} "
                 "--rows 50 draws some"
             )
         return joined(self._draws(), self.answers())
@@ -173,16 +190,34 @@ class CheckFolder:
         names = [name for name in source.schema.names if name not in hidden]
         return source.take(pa.array(rows, pa.int64()), columns=names)
 
+    def titles(self, rows: list[int]) -> list[str]:
+        """Name rows as the report does: "row P020", "line 31"."""
+        return [f"{self._shape.noun} {shown(self._shape.name(row))}" for row in rows]
+
+    @cached_property
+    def _shape(self) -> Shape:
+        """What the rows of the audit are called; of a sample, their positions are all there is."""
+        from misnomer.audit.files.folder import load_audit
+
+        try:
+            return load_audit(self.folder).shape
+        except (ValueError, OSError, KeyError):
+            return Shape("pyarrow")
+
     def write_sheet(self, path: Path) -> int:
         """Write the open rows for a spreadsheet: blind, with an empty column for the answer."""
         rows = self.open_rows()
-        cells = self.cells(rows)
-        blank = pa.array([""] * len(rows))
-        table = pa.table(
-            [pa.array(rows), blank, *cells.columns],
-            names=["row", "true_label", *cells.column_names],
-        )
-        write_csv(table, path, marked=True)
+        table = self.cells(rows)
+        lines = self._shape.lines
+        table = table.add_column(0, "true_label", pa.array([""] * len(rows)))
+        if lines is not None and "line" not in table.column_names:
+            table = table.add_column(0, "line", pa.array(lines[rows]))
+        table = table.add_column(0, "row", pa.array(rows))
+        if path.suffix.lower() == ".xlsx":
+            with replacing(path) as part:
+                write_workbook(table, part)
+        else:
+            write_csv(table, path, marked=True)
         return len(rows)
 
 

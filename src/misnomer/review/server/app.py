@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from misnomer.audit.checked import summary
+from misnomer.audit.files.checks import cell_text
 from misnomer.reports.wording import shown
 from misnomer.review.decisions import PERSON, ConflictError
 from misnomer.review.ledger import FullError, ReviewError
@@ -321,7 +322,7 @@ class CheckAnswers:
     def __init__(self, room: Any) -> None:
         self.room = room
         self.rows: list[int] = [int(row) for row in room.columns()["row"]]
-        self.cells = room.cells(self.rows).to_pylist()
+        self.cells, self.titles = room.cells(self.rows).to_pylist(), room.titles(self.rows)
         self.done: dict[int, Any] = room.answers()
         self.order = [row for row in self.rows if row in self.done]
 
@@ -336,8 +337,9 @@ class CheckAnswers:
         }
         if not left:
             return {**about, "row": None}
-        cells = [[name, str(cell)[:_MAX_CELL_LENGTH]] for name, cell in self.cells[left[0]].items()]
-        return {**about, "row": self.rows[left[0]], "cells": cells}
+        first, shown = left[0], self.cells[left[0]]
+        cells = [[name, cell_text(cell)[:_MAX_CELL_LENGTH]] for name, cell in shown.items()]
+        return {**about, "row": self.rows[first], "title": self.titles[first], "cells": cells}
 
     def _classes(self) -> list[Any]:
         """The classes, and behind them those that only an answer names."""

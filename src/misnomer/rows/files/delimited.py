@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,10 +33,16 @@ _WIDEST = 1 << 30  # bytes of a block: no row is longer
 _BLOCK = 1 << 20  # bytes of text that are parsed at once; more take memory, and no less time
 
 OLD_WINDOWS = "cp1252"  # what most files are that are not UTF-8
+_ODD_WORD = re.compile(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*")
+_LONGEST_WORD = 30
 
 
 class NotUTF8Error(ValueError):
     """Text that is not UTF-8, though nothing else was said of it."""
+
+
+class NotTextError(ValueError):
+    """Text that is not of the encoding it is said to have."""
 
 
 @dataclass(eq=False)
@@ -126,7 +133,7 @@ class TextPart:
                 count = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
                 return (
                     f"{self.name}: line {line} has {count}, but the {first} has {width}: check for "
-                    "a separator or a quotation mark too many"
+                    "a separator or a quotation mark too many, or leave such lines out (--skip-bad)"
                 )
         return None
 
@@ -278,8 +285,8 @@ def text_part(opened: Open, name: str, dialect: Dialect, *, keep: bool = False) 
         raise ValueError(complaint(name, error)) from None
     except UnicodeDecodeError as error:
         encoding = dialect.encoding or error.encoding
-        raise ValueError(
-            f"{name}: this is no {encoding} text: say which it is (--encoding)"
+        raise NotTextError(
+            f"{name}: this is no {encoding} text: say its encoding (--encoding)"
         ) from None
 
 
@@ -314,10 +321,14 @@ def in_old_windows(dialect: Dialect) -> Dialect:
     return replace(dialect, encoding=OLD_WINDOWS)
 
 
-def say_old_windows(name: str) -> None:
-    """Say that an encoding was guessed."""
+def say_old_windows(name: str, opened: Open) -> None:
+    """Say that an encoding was guessed, and show a word by which a person can tell."""
+    with opened() as stream:
+        found = _ODD_WORD.search(stream.read(_HEAD))
+    word = found.group()[:_LONGEST_WORD].decode(OLD_WINDOWS, "replace") if found else ""
+    shown = f", in which one word is {word!r}" if word else ""
     warnings.warn(
-        f"{name}: this is not UTF-8 and was read as Windows-1252: check a word with an accent, "
-        "and say the encoding if it is another (--encoding)",
+        f"{name}: this is not UTF-8 and was read as Windows-1252{shown}: say the encoding if that "
+        "is wrong (--encoding)",
         stacklevel=2,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,7 @@ from misnomer.rows.files.paths import LONGEST, Open, Raw
 _SEPARATORS = (",", ";", "\t", "|")
 _OPTIONS = ("encoding", "sep", "header", "missing", "sheet")
 _BLOCK = 1 << 20
+_MOST_TITLES = 20  # lines that are looked through for the header
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,11 @@ def looked_at(dialect: Dialect, head: bytes, name: str) -> Dialect:
     if skip < len(lines) and len(lines[skip]) == 5 and lines[skip].lower().startswith("sep="):
         mark = dialect.separator or lines[skip][4]
         return replace(dialect, separator=mark, skip=_filled(lines, skip + 1))
+    above = _titles(lines[skip : skip + _MOST_TITLES], dialect) if dialect.header else 0
+    if above:
+        mark = dialect.separator or _separator(lines[skip + above])
+        say_titles(name, [one for one in lines[skip : skip + above] if one.strip(mark + " \t")])
+        return replace(dialect, separator=mark, skip=skip + above)
     header = lines[skip] if skip < len(lines) else ""
     mark = dialect.separator or _separator(header)
     # A header may begin with #, too: then it has as many cells as what follows.
@@ -131,6 +138,39 @@ def looked_at(dialect: Dialect, head: bytes, name: str) -> Dialect:
     if skip == len(lines):
         skip = _filled(lines, 0)
     return replace(dialect, separator=mark, skip=skip)
+
+
+def _titles(lines: list[str], dialect: Dialect) -> int:
+    r"""Count the lines above the header that hold a title: one cell, where the table has more.
+
+    What follows them must look like a table: three lines of as many cells, which are three or more.
+
+    Examples
+    --------
+    >>> _titles(["Ward 7;;", "", "age;sex;ill", "40;f;no", "50;m;no"], Dialect())
+    2
+    >>> _titles(["a text", "now, then", "and so, on"], Dialect())
+    0
+    """
+    count = next((i for i, line in enumerate(lines) if _cells(line, dialect) > 1), 0)
+    table = lines[count : count + 3]
+    mark = dialect.separator or _separator(table[0] if table else "")
+    widths = {line.count(mark) for line in table}
+    sound = {line.count(mark) for line in lines[:count]} <= {0, *widths}
+    return count if sound and len(table) == 3 and len(widths) == 1 and min(widths) > 1 else 0
+
+
+def _cells(line: str, dialect: Dialect) -> int:
+    """Count the cells of a line that hold something."""
+    cells = line.split(dialect.separator or _separator(line))
+    return sum(bool(cell.strip(' \t"')) for cell in cells)
+
+
+def say_titles(where: str, titles: list[str]) -> None:
+    """Say that lines above the header were passed over."""
+    first = titles[0].strip(' ,;|\t"')[:60]
+    above = f"{first!r}" if len(titles) == 1 else f"{len(titles)} lines such as {first!r}"
+    warnings.warn(f"{where}: {above} above the header: taken for a title", stacklevel=2)
 
 
 def _filled(lines: list[str], start: int, *, comments: bool = False) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from misnomer.rows.files.cells import typed
-from misnomer.rows.files.dialect import Dialect
+from misnomer.rows.files.dialect import Dialect, say_titles
 from misnomer.rows.frames import from_objects, header_names
 from misnomer.rows.parts import with_lines
 
@@ -64,9 +64,8 @@ def _titles(lines: list[list[Any]], where: str) -> int:
     filled = [sum(cell is not None for cell in line) for line in lines]
     count = next((i for i, cells in enumerate(filled) if cells > 1), 0)
     if count:
-        title = next(str(cell) for cell in lines[0] if cell is not None)
-        above = f"{title!r}" if count == 1 else f"{count} lines such as {title!r}"
-        warnings.warn(f"{where}: {above} above the header: taken for a title", stacklevel=2)
+        firsts = (next(str(cell) for cell in line if cell is not None) for line in lines[:count])
+        say_titles(where, list(firsts))
     return count
 
 
@@ -101,6 +100,15 @@ def _fill_down(
     if filled:
         are = "1 cell has" if filled == 1 else f"{filled:,} cells have"
         warnings.warn(f"{where}: {are} the value of the one merged with it above", stacklevel=2)
+
+
+def holds_workbook(path: str | Path) -> bool:
+    """Tell a workbook from other files that are zipped, whatever its name is."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return "xl/workbook.xml" in packed.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
 
 
 def _opened(path: str | Path) -> Any:

@@ -37,6 +37,11 @@ _TYPES: dict[type, str] = {
     dict: "an object",
 }
 
+_ONE_OBJECT = (
+    "this is one JSON object, which holds a table in itself: write a list of rows, [{...}, {...}] "
+    "(pandas: to_json(path, orient='records'))"
+)
+
 Path = tuple[str, ...]  # from a row to a value within it
 Types = Mapping[Path, str]
 
@@ -184,6 +189,8 @@ class LinesPart:
                 lines = objects(bounded_lines(stream, self.name))
                 for number, (line, row) in enumerate(lines, start=1):
                     where = f"{self.name}: line {number}"
+                    if number == 1 and line.strip() == b"{":
+                        return f"{self.name}: {_ONE_OBJECT}"
                     if line.strip() and row is None:
                         return f"{where} is no JSON object: {mend}"
                     if odd := unusual(row, types):
@@ -238,18 +245,29 @@ def read_array(path: str) -> pa.Table:
     return table if rows else pa.table({})
 
 
+def _holds_columns(schema: pa.Schema) -> bool:
+    """Tell one object that holds a table, as columns or as rows, from a row of it."""
+    inner = [one.type.value_type if pa.types.is_list(one.type) else one.type for one in schema]
+    lists = all(pa.types.is_nested(one.type) for one in schema)
+    return lists and any(pa.types.is_nested(one) or pa.types.is_string(one) for one in inner)
+
+
 def line_parts(reading: Reading) -> Found:
     """Find the types of JSON lines: every block is looked at."""
     leave, keep = reading.bad is not None, reading.keep
 
     def understood(part: LinesPart) -> LinesPart:
-        schemas, kept = [], []
+        schemas, kept, rows = [], [], 0
         for table in part.tables([] if leave else None):
             schemas.append((part.name, table.schema))
             kept += [table] if keep else []
+            rows += table.num_rows
         if not schemas:
             raise ValueError(f"{part.name}: no line of it can be read as a JSON object")
-        return replace(part, schema=unified(schemas), kept=tuple(kept))
+        schema = unified(schemas)
+        if rows == 1 and _holds_columns(schema):
+            raise ValueError(f"{part.name}: {_ONE_OBJECT}")
+        return replace(part, schema=schema, kept=tuple(kept))
 
     def look(file: str) -> LinesPart:
         part = LinesPart(file)

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from misnomer.rows.files.cells import HEAD, TYPES, Guess, cast_cells, guess
 from misnomer.rows.files.delimited import (
+    NotTextError,
     NotUTF8Error,
     TextPart,
     in_old_windows,
@@ -220,8 +221,13 @@ def text_parts(reading: Reading, opened_as: Callable[[str], Open] | None = None)
         except NotUTF8Error:
             if dialect.encoding is not None:
                 raise
-        found = understood(file, in_old_windows(dialect))
-        say_old_windows(file)
+        try:
+            found = understood(file, in_old_windows(dialect))
+        except NotTextError:
+            raise ValueError(
+                f"{file}: this is neither UTF-8 nor Windows-1252: say its encoding (--encoding)"
+            ) from None
+        say_old_windows(file, partial(open_text, file) if opened_as is None else opened_as(file))
         return found
 
     found = [seen for _, seen in reading.each(look)]

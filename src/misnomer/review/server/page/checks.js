@@ -38,7 +38,7 @@ function show(row) {
     say(`All ${row.total} rows are answered`);
     return result();
   }
-  at("place").textContent = `row ${row.row}`;
+  at("place").textContent = row.title;
   at("cells").replaceChildren(...row.cells.flatMap(([name, cell]) => [make("dt", { text: name }), make("dd", { text: cell })]));
   const few = row.classes.length <= BUTTONS;
   keys = few ? keysOf(row.classes) : [];
@@ -46,7 +46,7 @@ function show(row) {
   if (!few && at("names").childElementCount !== row.classes.length) {
     at("names").replaceChildren(...row.classes.map((name) => new Option(name, name)));
   }
-  say(`Row ${row.row}, ${row.done + 1} of ${row.total}`);
+  say(`${row.title}, ${row.done + 1} of ${row.total}`);
 }
 
 async function does(work) {
