@@ -44,3 +44,22 @@ def test_words_that_no_row_has_keep_the_coefficient_zero():
     weights = Logistic((1.0,)).cross_fit(rows, View(np.eye(K), 0.5))[0].scorer.weights
     assert (weights[:, 1000:] == 0).all()
     assert (weights[:, :K].argmax(axis=0) == np.arange(K)).all()
+
+
+def test_more_numbers_than_a_search_can_look_at_are_said_in_the_longest_directions(monkeypatch):
+    """Embeddings of many numbers and classes are not left to naive Bayes."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, K, 300)
+    vectors = rng.normal(size=(300, 150)) + 3.0 * rng.normal(size=(K, 150))[y]
+    rows = as_rows(vectors, y)
+    assert basis_of(rows).features.shape[1] == 150
+    monkeypatch.setattr(logistic, "MOST_WORK", 20 * len(y) * K)
+    basis = basis_of(rows)
+    assert basis.features.shape[1] == 20
+    kept = basis.features.var(axis=0).sum()
+    monkeypatch.undo()
+    every = np.sort(basis_of(rows).features.var(axis=0))
+    assert kept == pytest.approx(every[-20:].sum())  # the longest
+    monkeypatch.setattr(logistic, "MOST_WORK", 20 * len(y) * K)
+    found = Logistic().cross_fit(rows, View(np.eye(K), 0.5))
+    assert found and (found[0].scores.argmax(axis=1) == y).mean() > 0.95

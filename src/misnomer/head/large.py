@@ -21,6 +21,7 @@ from misnomer.head.objective import joint_counts
 from misnomer.head.rates import Strata, judged
 from misnomer.kernels.blocks import Words
 from misnomer.learners.learner import PIECE_ROWS, Linear, Scorer, centered_scores
+from misnomer.learners.logistic import MOST_WORK, is_embedding
 from misnomer.learners.naive_bayes import less
 from misnomer.learners.rows import joined
 from misnomer.model import weights_of
@@ -35,6 +36,7 @@ Places = NDArray[np.intp]
 MOST_ROWS = 10_000  # up to which every row takes part in every choice
 MOST_CELLS = 10_000_000  # the same for filled cells times classes
 SAMPLE_ROWS = 5_000
+EMBEDDED_ROWS = 20_000  # the same of embeddings, at most
 FOLDS = 4
 CHANNEL_ROWS = 100.0  # virtual rows that hold the channel of all rows to the sample's
 
@@ -42,9 +44,23 @@ CHANNEL_ROWS = 100.0  # virtual rows that hold the channel of all rows to the sa
 def is_large(task: Task) -> bool:
     """Tell whether choices are to be made on a sample."""
     rows, cells = task.extent
+    if is_embedding(task.schema):
+        return rows > sample_rows(task)
     if rows > MOST_ROWS:
         return True
     return rows > SAMPLE_ROWS and cells * task.channel.n_classes > MOST_CELLS
+
+
+def sample_rows(task: Task) -> int:
+    """Say how many rows explain the labels of a large table.
+
+    Of embeddings logistic regression tells nearly all, and what it has not seen is lost: as many
+    as its search can look at.
+    """
+    if not is_embedding(task.schema):
+        return SAMPLE_ROWS
+    width = sum(len(g.members) for g in task.schema.groups if g.kind == "gaussian")
+    return int(np.clip(MOST_WORK // (width * task.channel.n_classes), SAMPLE_ROWS, EMBEDDED_ROWS))
 
 
 def drawn(rows: int, size: int, seed: int) -> Places:
@@ -107,7 +123,7 @@ def sample(task: Task) -> tuple[Task, Places]:
     back : (S,) array of int
         The place of each of its statistics among all.
     """
-    some = drawn(task.extent[0], SAMPLE_ROWS, task.seed)
+    some = drawn(task.extent[0], sample_rows(task), task.seed)
     if task.checked is not None:
         some = np.union1d(some, task.checked).astype(np.intp)
     batch = taken(task.batches, some)
