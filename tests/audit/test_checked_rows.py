@@ -121,8 +121,8 @@ def test_of_many_rows_the_sample_holds_those_that_were_checked(monkeypatch, tmp_
     frame.to_csv(tmp_path / "rows.csv", index=False)
     run(frame, label="label", checked=sheet)
     run(tmp_path / "rows.csv", label="label", memory="2GB", checked=sheet)
-    for task, _ in seen[-1:] + seen[1:2]:
-        (batch,) = task.batches
+    for one in seen[-1:] + seen[1:2]:
+        (batch,) = one.task.batches
         assert (batch.design > 0).sum() == 60
         assert len(batch) > 200
 

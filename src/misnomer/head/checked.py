@@ -21,7 +21,6 @@ from scipy.optimize import minimize_scalar
 from misnomer.head.objective import LEAST, Point, Problem, joint_counts
 from misnomer.kernels import softmax
 from misnomer.learners.learner import Scored
-from misnomer.learners.naive_bayes import USUAL
 from misnomer.learners.rows import Rows
 
 Array = NDArray[np.float64]
@@ -31,19 +30,11 @@ LABEL_MASSES = (1.0, 0.3)  # of all labels together, where the checked rows toge
 LABEL_ROWS = 3.0  # virtual checked rows that say: learners have the shares that labels give them
 SHIFT_SPREAD = 0.5  # about the shift that labels say, in units of the scores
 PLAIN_COUNT = 2.0  # virtual checked rows of each label that was right
-FEW_CELLS = 0.1  # virtual examples in every cell, where checked rows say whom to believe
 
 
 def is_drawn(rows: Rows) -> bool:
     """Tell whether enough checked rows were drawn by chance to decide anything."""
     return rows.design is not None and int((rows.design > 0).sum()) >= FEWEST_DRAWN
-
-
-def with_few_cells(rows: Rows) -> Rows:
-    """Let rare words and categories say more, unless somebody has said how much they say."""
-    if rows.smoothing != USUAL:
-        return rows
-    return replace(rows, smoothing=replace(USUAL, cells=FEW_CELLS))
 
 
 def label_worths(rows: Rows) -> list[float]:

@@ -21,7 +21,6 @@ from misnomer.head.checked import (
     is_drawn,
     label_worths,
     sureness,
-    with_few_cells,
     without_folds,
 )
 from misnomer.head.objective import (
@@ -38,7 +37,12 @@ from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
 from misnomer.learners.kernel import Kernel, suits
 from misnomer.learners.learner import CLEAR_ERRORS, LEAST_CHANCE, Learner, Scored, View
-from misnomer.learners.naive_bayes import NaiveBayes, SharedNaiveBayes
+from misnomer.learners.naive_bayes import (
+    NaiveBayes,
+    RareWords,
+    SharedNaiveBayes,
+    with_few_cells,
+)
 from misnomer.learners.rows import Rows
 from misnomer.learners.trees import Forest
 
@@ -114,14 +118,21 @@ class Ground:
         Whether it tells probabilities of the given labels. How well a channel explains the labels
         then says little of that channel, for the probabilities do without one: the search starts
         at the channel of the rows that they are sure of, and class shares are those behind it.
+    rare : sequence of Learner
+        The two once more, where they may believe rare words more.
     """
 
     plain: Learner
     behind: Learner
     of_labels: bool = False
+    rare: tuple[Learner, ...] = ()
 
 
-NAIVE_BAYES = Ground(NaiveBayes(), SharedNaiveBayes())
+NAIVE_BAYES = Ground(
+    NaiveBayes(),
+    SharedNaiveBayes(),
+    rare=(RareWords(NaiveBayes()), RareWords(SharedNaiveBayes())),
+)
 BROUGHT = Ground(Brought(), Unmixed(), of_labels=True)
 
 
@@ -168,7 +179,8 @@ class Search:
         best = self.best_climb(problem, starts)
         seen = rows.seen_through(best.point.channel)
         plain = replace(plain, chance=chance_of(best), seen=seen)
-        fixed = distinct([one for who in self.once for one in who.cross_fit(rows, plain)])
+        once = (*self.ground.rare[:1], *self.once)
+        fixed = distinct([one for who in once for one in who.cross_fit(rows, plain)])
         if self._learns_errors(problem, fixed, plain, starts, best):
             fixed = [one for one in fixed if not isinstance(one.scorer, Forest)]
             through = [one for one in self.through if not isinstance(one, Kernel)]
@@ -255,7 +267,7 @@ class Search:
         view = replace(view, channel=starts[0].channel, memory=memory, anchor=plain.virtual)
         for _ in range(2):
             scored = [*plain.scored, *self.ground.behind.cross_fit(plain.rows, view)]
-            for learner in self.through:
+            for learner in (*self.ground.rare[1:], *self.through):
                 scored += learner.cross_fit(plain.rows, view)
             problem = replace(plain, scored=[*scored, *fixed], own=1)
             if self.ground.of_labels:

@@ -7,7 +7,7 @@ batches, wherever they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -16,13 +16,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer import kernels
-from misnomer.head.answer import Answer
+from misnomer.head.answer import Answer, average
+from misnomer.head.explain import Explanation, Search, heard
 from misnomer.head.objective import joint_counts
 from misnomer.head.rates import Strata, judged
 from misnomer.kernels.blocks import Words
-from misnomer.learners.learner import PIECE_ROWS, Linear, Scorer, centered_scores
+from misnomer.learners.learner import (
+    PIECE_ROWS,
+    Linear,
+    Scorer,
+    centered_scores,
+    within_reach,
+)
 from misnomer.learners.logistic import MOST_WORK, is_embedding
-from misnomer.learners.naive_bayes import less
+from misnomer.learners.naive_bayes import RareWords, few_cells, less
 from misnomer.learners.rows import joined
 from misnomer.model import weights_of
 from misnomer.smoothing import Smoothing
@@ -111,18 +118,30 @@ class Names(Sequence[str]):
         return self.column.label(int(self.kept[place]))
 
 
-def sample(task: Task) -> tuple[Task, Places]:
-    """Draw the rows that explain the labels, and drop the words that no two of them have.
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The rows that explain the labels.
 
-    Rows that were drawn and checked are always among them.
-
-    Returns
-    -------
+    Attributes
+    ----------
     task : Task
-        Of those rows, in one batch.
+        Of those rows, in one batch, without the words that no two of them have.
     back : (S,) array of int
         The place of each of its statistics among all.
+    rows : (m,) array of int
+        Their numbers.
+    whole : Batch
+        The same rows with all words.
     """
+
+    task: Task
+    back: Places
+    rows: Places
+    whole: Batch
+
+
+def sample(task: Task) -> Sample:
+    """Draw the rows that explain the labels; those that were drawn and checked are among them."""
     some = drawn(task.extent[0], sample_rows(task), task.seed)
     if task.checked is not None:
         some = np.union1d(some, task.checked).astype(np.intp)
@@ -140,9 +159,10 @@ def sample(task: Task) -> tuple[Task, Places]:
             blocks[at] = Words(sparse.csr_array(block.matrix[:, seen]))
             every = every[seen]
         back.append(every)
-    batch = replace(batch, blocks=tuple(blocks), start=0)
-    small = replace(task, schema=Schema(tuple(columns)), batches=[batch], fold=_alone)
-    return small, np.concatenate(back) if back else np.zeros(0, np.intp)
+    few = replace(batch, blocks=tuple(blocks), start=0)
+    small = replace(task, schema=Schema(tuple(columns)), batches=[few], fold=_alone)
+    places = np.concatenate(back) if back else np.zeros(0, np.intp)
+    return Sample(small, places, some, batch)
 
 
 def _alone(step: Any, batches: Any) -> Any:
@@ -285,23 +305,64 @@ class _Counted:
 
 
 def spread_out(
-    task: Task, answer: Answer, strata: Strata | None, back: Places, smoothing: Smoothing
-) -> tuple[Answer, Judge]:
-    """Count naive Bayes over all rows, and put it in the place of the sample's."""
+    task: Task,
+    small: Sample,
+    answer: Answer,
+    search: Search,
+    find_strata: Callable[[Answer], Strata | None],
+    smoothing: Smoothing,
+) -> tuple[Answer, Strata | None, Judge]:
+    """Count naive Bayes over all rows, in the place of the sample's, and let the head hear it."""
     if not task.schema.statistics:
-        return _settled(task, answer, _judge(answer, strata, answer.linear, []))
-    K = task.channel.n_classes
-    factors = _factors(answer)
-    rest = _fixed(answer, factors, back, task.schema.statistics)
+        strata = find_strata(answer)
+        settled, judge = _settled(task, answer, _judge(answer, strata, answer.linear, []))
+        return settled, strata, judge
     worth = np.ones(task.schema.statistics)
-    worth[back] = answer.rows.worth
-    plain = _tables(task, smoothing, worth, _Counted(K, task.channel.n_labels))
-    first = _judge(answer, strata, rest, [(factors[0] + factors[1], plain)])
-    shared = _tables(task, smoothing, worth, _Counted(K, task.channel.n_labels, first))
-    judge = _judge(answer, strata, rest, [(factors[0], plain), (factors[1], shared)])
-    weights = rest.weights + factors[0] * plain[0][0] + factors[1] * shared[0][0]
-    bias = rest.bias + factors[0] * plain[1][0] + factors[1] * shared[1][0]
-    return _settled(task, replace(answer, linear=Linear("head", weights, bias)), judge)
+    worth[small.back] = answer.rows.worth
+    step = _Counted(task.channel.n_classes, task.channel.n_labels)
+    plain, rare = _tables(task, [smoothing, few_cells(smoothing)], worth, step)
+    factors, rest = _factors(answer), _fixed(answer, small.back, task.schema.statistics)
+    parts = [(factors[0] + factors[1], plain), (factors[2], rare)]
+    first = _judge(answer, find_strata(answer), rest, parts)
+    (shared,) = _tables(task, [smoothing], worth, replace(step, judge=first))
+    answer = _heard(answer, search, small, (plain, shared, rare))
+    factors, rest = _factors(answer), _fixed(answer, small.back, task.schema.statistics)
+    strata, parts = find_strata(answer), list(zip(factors, (plain, shared, rare), strict=True))
+    judge = _judge(answer, strata, rest, parts)
+    weights = rest.weights + sum(factor * tables[0] for factor, (tables, _) in parts)
+    bias = rest.bias + sum(factor * shifts[0] for factor, (_, shifts) in parts)
+    settled, judge = _settled(task, replace(answer, linear=Linear("head", weights, bias)), judge)
+    return settled, strata, judge
+
+
+def _heard(answer: Answer, search: Search, small: Sample, counted: Sequence[Tables]) -> Answer:
+    """Let the head hear naive Bayes of all rows, as it will judge them: it knows more by now.
+
+    Where checked rows have a say, the head stays as they have it.
+    """
+    if any(one.surprise is not None for one in answer.explanations):
+        return answer
+    scores = [_scored(small, tables, answer.rows.weight) for tables in counted]
+    found = []
+    for one in answer.explanations:
+        scored = list(one.problem.scored)
+        for kind, place in _counted(one):
+            scored[place] = replace(scored[place], scores=scores[kind])
+        problem = replace(one.problem, scored=scored)
+        vector = problem.write(one.point.channel, one.point)
+        found.append(heard(search.climb(problem, vector, one.typical)))
+    return average(found, leans=not search.ground.of_labels)
+
+
+def _scored(small: Sample, tables: Tables, weight: Array) -> Array:
+    """Score the rows of the sample by counts in which they had no part, (m, K)."""
+    weights, biases = tables
+    out = np.empty((len(small.rows), len(biases[0])))
+    for fold in range(FOLDS):
+        at = np.flatnonzero(small.rows % FOLDS == fold)
+        some = small.whole.take(at)
+        out[at] = kernels.scores(some.blocks, weights[fold + 1], len(some)) + biases[fold + 1]
+    return within_reach(out, weight)
 
 
 def _settled(task: Task, answer: Answer, judge: Judge) -> tuple[Answer, Judge]:
@@ -315,45 +376,57 @@ def _settled(task: Task, answer: Answer, judge: Judge) -> tuple[Answer, Judge]:
 Tables = tuple[list[Array], list[Array]]  # weights and biases: of all rows, then without each fold
 
 
-def _tables(task: Task, smoothing: Smoothing, worth: Array, step: _Counted) -> Tables:
+def _tables(
+    task: Task, smoothings: Sequence[Smoothing], worth: Array, step: _Counted
+) -> list[Tables]:
     """Count, and turn the sums into centered weights: of all rows, then without each fold."""
     *parts, masses = task.fold(step, task.batches).arrays
     whole = np.sum(parts, axis=0), masses.sum(axis=0)
     none = np.zeros_like(whole[0]), np.zeros_like(whole[1])
-    weights, biases = [], []
+    out: list[Tables] = [([], []) for _ in smoothings]
     for part in [none, *zip(parts, masses, strict=True)]:
         sums, mass = less(task.schema, whole, part)
         stats = Stats(np.diag(mass), sums)
-        virtual = smoothing.virtual(task.schema, stats, np.eye(len(mass)))
-        table = weights_of(task.schema, sums, virtual) * worth
-        weights.append(table - table.mean(axis=0))
-        prior = np.log(mass + max(smoothing.classes, 1e-9))
-        biases.append(prior - prior.mean())
-    return weights, biases
+        for smoothing, (weights, biases) in zip(smoothings, out, strict=True):
+            virtual = smoothing.virtual(task.schema, stats, np.eye(len(mass)))
+            table = weights_of(task.schema, sums, virtual) * worth
+            weights.append(table - table.mean(axis=0))
+            prior = np.log(mass + max(smoothing.classes, 1e-9))
+            biases.append(prior - prior.mean())
+    return out
 
 
-def _factors(answer: Answer) -> tuple[float, float]:
-    """What naive Bayes of the labels and of shared-out rows are multiplied by, all in all."""
-    found = np.zeros(2)
-    pairs = zip(answer.weights, answer.explanations, strict=True)
-    for weight, one in pairs:
-        found += (1.0 - answer.lean) * weight * one.factors()[:2]
+def _counted(one: Explanation) -> list[tuple[int, int]]:
+    """List the learners that are counted over all rows: kind, and place among the scored ones.
+
+    Kinds are naive Bayes of the labels, of shared-out rows, and of the labels with rare words.
+    """
+    rare = [j for j, each in enumerate(one.problem.scored) if each.scorer.name == RareWords.name]
+    return [(0, 0), (1, 1), *((2, j) for j in rare)]
+
+
+def _factors(answer: Answer) -> list[float]:
+    """What each kind that is counted is multiplied by, all in all."""
+    found = np.zeros(3)
+    for weight, one in zip(answer.weights, answer.explanations, strict=True):
+        own = (1.0 - answer.lean) * weight * one.factors()
+        for kind, place in _counted(one):
+            found[kind] += own[place]
     found[1] += answer.lean * answer.lean_factor
-    return float(found[0]), float(found[1])
+    return [float(factor) for factor in found]
 
 
-def _fixed(answer: Answer, factors: tuple[float, float], back: Places, size: int) -> Linear:
+def _fixed(answer: Answer, back: Places, size: int) -> Linear:
     """Take naive Bayes of the sample out of the linear part, and lay the rest out over all."""
     weights, bias = answer.linear.weights.copy(), answer.linear.bias.copy()
-    pairs = list(zip(answer.weights, answer.explanations, strict=True))
-    for weight, one in pairs:
-        own = (1.0 - answer.lean) * weight * one.factors()[:2]
+    for weight, one in zip(answer.weights, answer.explanations, strict=True):
+        own = (1.0 - answer.lean) * weight * one.factors()
         own[1] += answer.lean * answer.lean_factor * weight
-        for times, scored in zip(own, one.problem.scored[:2], strict=True):
-            scorer = scored.scorer
+        for _, place in _counted(one):
+            scorer = one.problem.scored[place].scorer
             assert isinstance(scorer, Linear)
-            weights -= times * scorer.weights
-            bias -= times * scorer.bias
+            weights -= own[place] * scorer.weights
+            bias -= own[place] * scorer.bias
     full = np.zeros((len(weights), size))
     full[:, back] = weights
     return Linear("rest", full, bias)

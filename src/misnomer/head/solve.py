@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -111,11 +111,12 @@ class Head:
 
     def _of_many(self, task: Task, search: Search, history: History) -> Fit:
         """Explain a sample, then count all rows by what it says."""
-        small, back = large.sample(task)
-        rows = self._rows(small, small.batches[0])
+        small = large.sample(task)
+        rows = self._rows(small.task, small.task.batches[0])
         answer = average(search(rows), leans=not search.ground.of_labels)
-        strata = self._strata(rows, answer)
-        spread, judge = large.spread_out(task, answer, strata, back, held(task.smoothing))
+        spread, strata, judge = large.spread_out(
+            task, small, answer, search, partial(self._strata, rows), held(task.smoothing)
+        )
         return self._fit(task, spread, strata, judge, history)
 
     def _fit(
