@@ -262,3 +262,22 @@ def test_the_assisted_share_is_right_on_average_whatever_the_doubts():
         )  # fmt: skip
         shares.append(assisted_share(doubt, sample))
     assert np.mean(shares) == pytest.approx(wrong.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(("answers", "wrong"), [(1, 1), (4, 3), (9, 2)])
+def test_fewer_than_ten_answers_leave_rate_and_doubts_to_the_model(answers, wrong):
+    """One wrong label of one would make all labels wrong, and every row a suspect."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 4)) + 2.0 * y[:, None]
+    given = np.where(rng.random(300) < 0.1, 1 - y, y)
+    plain = audit(X, given)
+    sheet = plain.draw_checks(50, random_state=1)
+    said = [None] * 50
+    for place, row in enumerate(list(sheet["row"])[:answers]):
+        said[place] = 1 - given[row] if place < wrong else given[row]
+    found = audit(X, given, checked={**sheet, "true_label": said})
+    assert abs(found.error_rate.value - plain.error_rate.value) < 0.05
+    assert found.error_rate.high > 0.5  # the interval says how little that is
+    assert abs(len(found.issues["row"]) - len(plain.issues["row"])) < 20
+    assert found.verdict.level == "cannot tell"

@@ -21,6 +21,7 @@ from scipy import optimize, special
 from misnomer.checks.design import Sample, halved
 from misnomer.checks.intervals import running_interval, score_interval, threshold
 from misnomer.estimate import Estimate
+from misnomer.head.checked import FEWEST_DRAWN
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -228,19 +229,27 @@ def assisted_share(doubt: Array, sample: Sample) -> float:
 
     The difference estimator of survey statistics: right on average whatever the doubts are worth,
     and where all checked rows are what the model said, it is the model's own share; three right
-    answers do not make the errors vanish that nobody has looked at.
+    answers do not make the errors vanish that nobody has looked at. Fewer than ten answers leave
+    the model's share as it is: one wrong label of one would make all labels wrong.
     """
     line, sure = _line(doubt, sample)
     share, weight = special.expit(line), 1.0 / sample.intensity[sure]
+    if sure.sum() < FEWEST_DRAWN:
+        return float(share[np.isfinite(line)].mean())
     missed = weight @ (sample.wrong[sure] - share[sample.row][sure])
     missed /= max(float(weight.sum()), 1e-300)
     return float(share[np.isfinite(line)].mean() + missed)
 
 
 def _line(doubt: Array, sample: Sample) -> tuple[Array, Mask]:
-    """Compute a + b logit P(wrong) of all rows, and tell the turns that it was fitted to."""
+    """Compute a + b logit P(wrong) of all rows, and tell the turns that it was fitted to.
+
+    Fewer than ten change nothing: they could not tell a from b.
+    """
     odds = special.logit(np.clip(doubt, _CLIP, 1.0 - _CLIP))
     sure = sample.known & np.isfinite(odds[sample.row])
+    if sure.sum() < FEWEST_DRAWN:
+        return odds, sure
     a, b = _fitted(odds[sample.row][sure], sample.wrong[sure], 1.0 / sample.intensity[sure])
     return a + b * odds, sure
 
