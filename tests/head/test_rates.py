@@ -1,8 +1,12 @@
 """Where errors strike: planted margin, column and group noise is found, and none where none is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import sparse
 
+from misnomer import audit
 from misnomer.head.rates import Labeled, choose_strata, error_rates, fitted, strata_of_groups
 from misnomer.kernels.blocks import Codes
 from misnomer.table import Batch, Column, Schema
@@ -55,6 +59,40 @@ def test_noise_at_the_margin_is_found():
 
 def test_nothing_is_found_where_errors_strike_anywhere():
     assert chosen("none").count(None) >= len(SEEDS) - 1
+
+
+def table_with_a_careless_column(kind, seed, n=400):
+    """Two columns tell the class; the last one tells who was careless: half of them are wrong."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, 6)) if kind == "reals" else rng.poisson(0.5, (n, 6)).astype(float)
+    X[:, :2] += (2.5 if kind == "reals" else 4.0) * np.eye(2)[true]
+    careless = rng.random(n) < 0.2
+    X[:, 5] = np.where(careless, 1.0, 0.0) if kind == "counts" else 2.0 * careless + X[:, 5]
+    wrong = careless & (rng.random(n) < 0.5)
+    return X if kind == "reals" else sparse.csr_array(X), np.where(wrong, 1 - true, true), wrong
+
+
+@pytest.mark.parametrize("kind", ["reals", "counts"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_errors_that_follow_a_number_or_a_count_are_no_classes(kind, seed):
+    """A kernel would take them for classes: no error at all."""
+    X, given, wrong = table_with_a_careless_column(kind, seed)
+    found = audit(X, given)
+    flagged = np.asarray(found.is_label_issue)
+    assert found.error_rate.value > 0.4 * wrong.mean()  # strata are held to each other
+    assert (flagged & wrong).sum() > 0.3 * wrong.sum()
+    assert (flagged & wrong).sum() > 0.6 * flagged.sum()
+    assert any("Errors differ by" in one for one in found.verdict.sentences)
+
+
+@pytest.mark.parametrize("name", ["group", "margin"])
+def test_a_column_may_be_called_like_what_parts_rows(name):
+    rows, batch, logits, _ = drawn("column", 0)
+    schema = Schema(tuple(replace(c, name=name) if c.name == "c2" else c for c in SCHEMA.columns))
+    found = choose_strata(schema, batch, rows, logits, np.arange(len(batch)))
+    assert found.name == name and not found.by_group and not found.by_margin
+    assert found.of(batch, logits).tolist() == batch.blocks[0].codes[:, 2].tolist()
 
 
 @pytest.mark.parametrize("kind", ["group", "none"])

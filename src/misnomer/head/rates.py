@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.head.objective import LEAST
-from misnomer.kernels.blocks import Codes, Flags
+from misnomer.kernels.blocks import Block, Codes, Reals, Words
 from misnomer.kernels.threads import each
 from misnomer.learners.learner import over_classes
 from misnomer.learners.rows import Places, Rows
-from misnomer.table import Batch, Schema
+from misnomer.table import Batch, Group, Schema
 
 Array = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ HELD_ROWS = 20.0  # virtual rows that hold each column of a stratum's channel to
 HELD_SHARES = 20.0  # virtual rows that hold the class shares of a group to those of the table
 MARGIN_LEVELS = 3
 MOST_VALUES = 12  # of a column that may tell where labels are wrong
+QUARTERS = 4  # pieces that the numbers of a column are cut into
+MOST_WORDS = 100  # counts, or numbers: of more, as of texts and embeddings, none tells by itself
+MOST_TRIED = 8  # strata that are fitted out of fold: those in which labels surprise most
 LEAST_GAIN, LEAST_ERRORS = 4.0, 2.0  # nats, and standard errors, out of fold
 CELL_ROWS = 5  # of each class in each stratum, on average, or its channel cannot be told
 ROUNDS = 8  # of sharing out
@@ -47,9 +50,9 @@ class Strata:
     ratio : (m + 1, K) array
         Class shares of each over those of the table.
     edges : (m - 1,) array
-        Where margins part, if they do.
+        Where margins part, or the numbers of a column, if they do.
     place : tuple of int
-        Block and column of the values, if they part the rows.
+        Block and column of the values, if they part the rows; the number of a word.
     gain, errors : float
         What strata gain over one channel out of fold, in nats and in standard errors.
     judges : bool
@@ -66,19 +69,28 @@ class Strata:
     judges: bool = False
 
     @property
+    def by_group(self) -> bool:
+        """Whether they are groups that somebody named, whatever columns are called."""
+        return self.place[0] < 0 and self.edges is None
+
+    @property
+    def by_margin(self) -> bool:
+        """Whether margins part the rows."""
+        return self.place[0] < 0 and self.edges is not None
+
+    @property
     def none(self) -> int:
         """The stratum of rows that are in none."""
         return len(self.channels) - 1
 
     def of(self, batch: Batch, logits: Array) -> Places:
         """Find the stratum of each row, (n,)."""
-        if self.edges is not None:
+        if self.by_margin and self.edges is not None:
             return margin_levels(logits, self.edges)
-        if self.name == "group":
+        if self.by_group:
             found = np.full(len(batch), -1) if batch.group is None else batch.group
         else:
-            block, column = self.place
-            found = _values(batch, block, column)
+            found = _values(batch, *self.place, self.edges)
         inside = (found >= 0) & (found < self.none)
         return np.where(inside, found, self.none).astype(np.intp)
 
@@ -87,21 +99,51 @@ def margin_levels(logits: Array, edges: Array) -> Places:
     """Number rows by how far their best class is ahead of the second, (n,)."""
     if logits.shape[1] < 2:
         return np.zeros(len(logits), np.intp)
+    return np.searchsorted(edges, _ahead(logits)).astype(np.intp)
+
+
+def _ahead(logits: Array) -> Array:
     top = np.partition(logits, -2, axis=1)
-    return np.searchsorted(edges, top[:, -1] - top[:, -2]).astype(np.intp)
+    return np.asarray(top[:, -1] - top[:, -2])
 
 
-def _values(batch: Batch, place: int, column: int) -> Places:
+def _values(batch: Batch, place: int, column: int, edges: Array | None = None) -> Places:
+    """Number the values of a column, (n,); -1 where there is none."""
     block = batch.blocks[place]
     if isinstance(block, Codes):
         codes = block.codes[:, column].astype(np.intp)
         return np.where(codes < block.sizes[column], codes, -1)
-    assert isinstance(block, Flags)
+    if isinstance(block, Words):
+        return np.asarray(block.matrix[:, [column]].toarray().ravel() > 0).astype(np.intp)
+    if isinstance(block, Reals):
+        assert edges is not None
+        values = block.values[:, column]
+        return np.where(np.isnan(values), -1, np.searchsorted(edges, values)).astype(np.intp)
     bits = ((block.bits[:, column // 8] >> (column % 8)) & 1).astype(np.intp)
     if block.observed is None:
         return bits
     seen = (block.observed[:, column // 8] >> (column % 8)) & 1
     return np.where(seen > 0, bits, -1)
+
+
+def cuts(values: Array, weight: Array, pieces: int) -> Array:
+    """Cut numbers into pieces of equal weight, as far as equal numbers allow: at most so many.
+
+    Examples
+    --------
+    >>> cuts(np.array([4.0, 1.0, 2.0, 3.0]), np.ones(4), 2).tolist()
+    [2.0]
+    >>> cuts(np.array([1.0, 1.0, 1.0, 2.0]), np.ones(4), 4).tolist()
+    [1.0]
+    """
+    at = np.flatnonzero(~np.isnan(values) & (weight > 0))
+    order = at[np.argsort(values[at], kind="stable")]
+    mass = np.cumsum(weight[order])
+    if not len(order):
+        return np.zeros(0)
+    below = np.searchsorted(mass, mass[-1] * np.arange(1, pieces) / pieces)
+    found = np.unique(values[order[below]])
+    return np.asarray(found[found < values[order[-1]]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +251,17 @@ def strata_of_groups(rows: Labeled, group: Places, count: int) -> Strata:
     return best
 
 
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Strata that may tell where labels are wrong: the stratum of each labeled row."""
+
+    name: str
+    of: Places  # (n,); the last number where there is no value
+    count: int
+    edges: Array | None = None
+    place: tuple[int, int] = (-1, -1)
+
+
 def choose_strata(
     schema: Schema, batch: Batch, rows: Labeled, logits: Array, places: Places
 ) -> Strata | None:
@@ -217,38 +270,84 @@ def choose_strata(
     ``logits`` and ``places`` are those of the labeled rows.
     """
     least = CELL_ROWS * rows.share.shape[1]
-    every = _candidates(schema, batch, logits, places)
-    tried = [one for one in every if len(rows.label) >= least * one[2]]
-    needed = LEAST_GAIN + np.log(max(len(tried), 1))
+    every = _candidates(schema, batch, rows, logits, places)
+    able = [one for one in every if len(rows.label) >= least * one.count]
+    needed = LEAST_GAIN + np.log(max(len(able), 1))
     best: Strata | None = None
     rivalry = Rivalry(rows)
     if not rivalry.folds:
         return None
-    gains = each(lambda one: rivalry.gained(one[1], one[2], own_shares=False), tried)
-    for (name, stratum, count, edges, place), (gain, errors) in zip(tried, gains, strict=True):
+    odd = surprises(rows)
+    tried = sorted(able, key=lambda one: -unevenness(odd, one.of, one.count))[:MOST_TRIED]
+    gains = each(lambda one: rivalry.gained(one.of, one.count, own_shares=False), tried)
+    for one, (gain, errors) in zip(tried, gains, strict=True):
         if gain > needed and errors > LEAST_ERRORS and (best is None or gain > best.gain):
-            channels, ratio = fitted(rows, stratum, count, own_shares=False)
-            best = Strata(name, channels, ratio, edges, place, gain, errors, True)
+            channels, ratio = fitted(rows, one.of, one.count, own_shares=False)
+            best = Strata(one.name, channels, ratio, one.edges, one.place, gain, errors, True)
     return best
 
 
+def surprises(rows: Labeled) -> Array:
+    """Compute by how much more a label seems wrong than its row let expect, weighted, (n,).
+
+    The slope of the log likelihood by the error rate at each row: its mean is zero in any stratum,
+    if one channel does for all rows.
+    """
+    channel, every = rows.channel, np.arange(len(rows.label))
+    after = judged(rows.share, channel[rows.label])
+    expected = 1.0 - rows.share @ np.diag(channel)
+    return np.asarray(rows.weight * ((1.0 - after[every, rows.label]) - expected))
+
+
+def unevenness(odd: Array, stratum: Places, count: int) -> float:
+    """Add up over the strata how many standard errors their surprises are off zero, squared.
+
+    Examples
+    --------
+    >>> unevenness(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2)
+    4.0
+    >>> unevenness(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 1, 0, 1]), 2)
+    0.0
+    """
+    total = np.bincount(stratum, odd, minlength=count + 1)
+    square = np.bincount(stratum, odd**2, minlength=count + 1)
+    return float((total**2 / np.maximum(square, LEAST)).sum())
+
+
 def _candidates(
-    schema: Schema, batch: Batch, logits: Array, places: Places
-) -> Iterator[tuple[str, Places, int, Array | None, tuple[int, int]]]:
-    top = np.partition(logits, -2, axis=1) if logits.shape[1] > 1 else np.zeros((len(logits), 2))
-    quantiles = np.arange(1, MARGIN_LEVELS) / MARGIN_LEVELS
-    edges = np.quantile(top[:, -1] - top[:, -2], quantiles)
-    yield "margin", margin_levels(logits, edges), MARGIN_LEVELS, edges, (-1, -1)
-    for place, group in enumerate(schema.groups):
-        block = batch.blocks[place]
-        if not isinstance(block, Codes | Flags):
-            continue
-        for column, member in enumerate(group.members):
-            count = block.sizes[column] if isinstance(block, Codes) else 2
+    schema: Schema, batch: Batch, rows: Labeled, logits: Array, places: Places
+) -> Iterator[Candidate]:
+    """List the margin, columns of few values, numbers in quarters, and words that are there."""
+    if logits.shape[1] > 1:
+        hard = cuts(_ahead(logits), rows.weight, MARGIN_LEVELS)
+        yield Candidate("margin", margin_levels(logits, hard), MARGIN_LEVELS, hard)
+    for block, group in enumerate(schema.groups):
+        for name, column, count in _columns(schema, group, batch.blocks[block]):
+            edges = _quarters(batch.blocks[block], column, places, rows.weight)
+            count = count if edges is None else len(edges) + 1
             if 2 <= count <= MOST_VALUES:
-                found = _values(batch, place, column)[places]
+                found = _values(batch, block, column, edges)[places]
                 stratum = np.where(found >= 0, found, count).astype(np.intp)
-                yield schema.columns[member].name, stratum, count, None, (place, column)
+                yield Candidate(name, stratum, count, edges, (block, column))
+
+
+def _quarters(block: Block, column: int, places: Places, weight: Array) -> Array | None:
+    if not isinstance(block, Reals):
+        return None
+    return cuts(block.values[places, column].astype(float), weight, QUARTERS)
+
+
+def _columns(schema: Schema, group: Group, block: Block) -> Iterator[tuple[str, int, int]]:
+    """Name the columns of a block, with their places and numbers of values."""
+    columns = [schema.columns[i] for i in group.members]
+    if isinstance(block, Words):
+        if block.width <= MOST_WORDS:
+            words = [column.label(i) for column in columns for i in range(column.width)]
+            yield from ((word, place, 2) for place, word in enumerate(words))
+    elif not isinstance(block, Reals) or len(columns) <= MOST_WORDS:
+        sizes = block.sizes if isinstance(block, Codes) else [2] * len(columns)
+        for place, (column, size) in enumerate(zip(columns, sizes, strict=True)):
+            yield column.name, place, int(size)
 
 
 def labeled_rows(rows: Rows, share: Array, channel: Array) -> tuple[Labeled, Places]:

@@ -295,9 +295,9 @@ def model_of(task: Task, answer: Answer, found: Totals, strata: Strata | None) -
     linear: Linear = answer.linear
     bias = linear.bias - log(prior)
     judging = strata if strata is not None and strata.judges else None
-    if not answer.others and (judging is None or judging.name == "group"):
+    if not answer.others and (judging is None or judging.by_group):
         return Model(prior, channel, linear.weights, task.schema, bias)
-    if judging is not None and judging.name == "group":
+    if judging is not None and judging.by_group:
         judging = None  # other rows have other groups
     return HeadModel(
         prior, channel, linear.weights, task.schema, bias, others=answer.others, strata=judging

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
+from misnomer.evidence import date_text
 from misnomer.families import Gaussian
 from misnomer.head.answer import Answer, Totals
 from misnomer.head.profile import PLAUSIBLE, Scan
@@ -17,6 +18,7 @@ from misnomer.learners.brought import BroughtScorer
 from misnomer.learners.naive_bayes import class_sums
 from misnomer.learners.rows import Rows
 from misnomer.learners.yours import Fitted
+from misnomer.table import Schema
 from misnomer.verdict import Verdict
 
 Array = NDArray[np.float64]
@@ -41,7 +43,7 @@ def notes(answer: Answer, strata: Strata | None, rows: int) -> tuple[str, ...]:
         out.append(f"Learners were compared on {used} rows; all {rows:,} were counted.")
     if answer.lean > 0.5:
         out.append("No learner is clearly better than naive Bayes here: predictions lean on it.")
-    if strata is not None and strata.judges and strata.name != "group":
+    if strata is not None and strata.judges and not strata.by_group:
         out.append(where(strata, answer))
     out += _outside(answer)
     return tuple(out)
@@ -66,15 +68,31 @@ def _outside(answer: Answer) -> list[str]:
 def where(strata: Strata, answer: Answer) -> str:
     """Say where errors strike."""
     rates = error_rates(strata, softmax(answer.logits)[0].mean(axis=0))[:-1]
-    if strata.name == "margin":
+    if strata.by_margin:
         return (
             "Errors gather on rows that are hard to tell: about "
             f"{rates[0]:.0%} of those labels are wrong, {rates[-1]:.0%} of the easy ones."
         )
+    worst = value_of(strata, answer.rows.schema, int(rates.argmax()))
     return (
         f"Errors differ by {strata.name!r}: from {rates.min():.0%} to {rates.max():.0%} of the "
-        "labels, by its value."
+        f"labels, most where it is {worst}."
     )
+
+
+def value_of(strata: Strata, schema: Schema, at: int) -> str:
+    """Say which values of its column make a stratum."""
+    block, place = strata.place
+    group = schema.groups[block]
+    if group.kind in ("count", "text"):
+        return "there" if at else "not there"
+    column = schema.columns[group.members[place]]
+    if strata.edges is None:
+        return repr(column.categories[at]) if column.categories else ("on" if at else "off")
+    ends = [date_text(x) if column.is_date else f"{x:,.4g}" for x in strata.edges.tolist()]
+    if at == 0:
+        return f"up to {ends[0]}"
+    return f"over {ends[-1]}" if at == len(ends) else f"{ends[at - 1]} to {ends[at]}"
 
 
 def verdict(
@@ -83,7 +101,7 @@ def verdict(
     """Run the tests and put them into words; the rows worth asking about go with the tests."""
     tests = _tests(answer, found, scanned, rate)
     lost, doubtful = _reasons(tests)
-    if strata is not None and strata.judges and strata.name != "group":
+    if strata is not None and strata.judges and not strata.by_group:
         doubtful.insert(0, where(strata, answer))
     if lost or doubtful:
         tests["ask"] = telling_rows(answer)

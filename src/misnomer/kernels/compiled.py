@@ -156,7 +156,7 @@ def label_slopes(
     >>> cost, slope, joint = label_slopes(
     ...     np.zeros((1, 2)), channel, np.zeros(1, np.int32), np.ones(1)
     ... )
-    >>> round(np.exp(-cost), 2), slope.round(2).tolist(), joint.round(2).tolist()
+    >>> round(float(np.exp(-cost)), 2), slope.round(2).tolist(), joint.round(2).tolist()
     (0.55, [[-0.32, 0.32]], [[0.82, 0.18], [0.0, 0.0]])
     """
     share = softmax(logits)[0]

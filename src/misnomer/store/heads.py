@@ -20,6 +20,7 @@ from misnomer.learners.trees import Forest, dense_width
 from misnomer.learners.yours import Absent
 from misnomer.model import Model
 from misnomer.store import checks
+from misnomer.table import Group
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -151,6 +152,12 @@ def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
     return forest
 
 
+def _width(group: Group) -> int:
+    """Count the places of a group at which strata may be."""
+    counts = group.kind in ("count", "text")
+    return group.span.stop - group.span.start if counts else len(group.members)
+
+
 def _strata(arrays: Arrays, said: dict[str, Any], K: int, model: Model) -> Strata:
     m = len(arrays["strata.channels"])
     channels = checks.array(arrays, "strata.channels", (m, K, K))
@@ -168,10 +175,11 @@ def _strata(arrays: Arrays, said: dict[str, Any], K: int, model: Model) -> Strat
     (name,) = checks.strings([said["name"]])
     block, column = _place(said["place"])
     groups = model.schema.groups
-    if edges is None and not (
+    by_margin = edges is not None and block < 0
+    if not by_margin and not (
         0 <= block < len(groups)
-        and groups[block].kind in ("categorical", "bernoulli")
-        and 0 <= column < len(groups[block].members)
+        and 0 <= column < _width(groups[block])
+        and (groups[block].kind == "gaussian") == (edges is not None)
     ):
         raise checks.ContradictionError("its strata belong to no column")
     return Strata(name, channels, ratio, edges, (block, column), judges=True)
