@@ -1,4 +1,5 @@
-"""Columns that matter together: the car table, made-up tables of decisions, classes that overlap.
+"""Columns that matter together: the car table, made-up tables of decisions, classes that overlap;
+and errors that follow a column.
 
     python benchmarks/together.py [--write]
 
@@ -6,6 +7,10 @@
 "Next smaller" gives 30 % of each class's labels, but of the smallest one's, to the next smaller
 class. Decisions combine categories two by two in random tables until one is left: the label.
 Overlapping classes are drawn from P(class | x), so that a clean label may be the unlikely one.
+
+Errors that follow a column: two classes that two columns tell apart, and half of the labels wrong
+wherever a third, which tells nothing of the class, has a certain value: one of three names, a number
+in its upper fifth, a count that is there. 1 % are wrong elsewhere.
 """
 
 from __future__ import annotations
@@ -16,12 +21,14 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from sklearn.metrics import average_precision_score
 from threadpoolctl import threadpool_limits
 from trust import markdown, measured, page, prepared
 from trust_methods import Run, default
 from trust_tasks import features, split, table, take
 
-from misnomer import make_noisy_labels
+from misnomer import audit, make_noisy_labels
 
 NOISES = ("clean", "uniform .2", "uniform .4", "next smaller")
 
@@ -55,6 +62,44 @@ def overlapping(seed):
     chance = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     label = (rng.random(rows)[:, None] > chance.cumsum(axis=1)).sum(axis=1)
     return pd.DataFrame(X).rename(columns=lambda j: f"x{j}"), np.minimum(label, classes - 1)
+
+
+def careless(kind, seed, rows=1000):
+    """Draw a table in which a column tells where labels are wrong."""
+    rng = np.random.default_rng([seed, 77])
+    true = rng.integers(2, size=rows)
+    X = rng.normal(size=(rows, 5)) if kind != "count" else rng.poisson(0.5, (rows, 5)) * 1.0
+    X[:, :2] += (2.0 if kind != "count" else 4.0) * np.eye(2)[true]
+    frame = pd.DataFrame(X).rename(columns=lambda j: f"x{j}")
+    number = rng.normal(size=rows)
+    who = {
+        "name": rng.choice(list("abc"), rows),
+        "number": number,
+        "count": (number > 0.84).astype(float),
+    }[kind]
+    at = {"name": who == "a", "number": number > 0.84, "count": who == 1}[kind]
+    wrong = rng.random(rows) < np.where(at, 0.5, 0.01)
+    given = np.where(wrong, 1 - true, true)
+    frame["who"] = who
+    return (sparse.csr_array(frame.to_numpy()) if kind == "count" else frame), given, wrong
+
+
+def followed(kind, seeds):
+    """Audit such tables: what is said, what was found of the errors, how much of it is true."""
+    rows = []
+    for seed in seeds:
+        X, given, wrong = careless(kind, seed)
+        found = audit(X, given)
+        flagged, rate = np.asarray(found.is_label_issue), found.error_rate
+        rows.append({
+            "wrong, said": 100 * rate.value,
+            "wrong": 100 * wrong.mean(),
+            "found": 100 * (flagged & wrong).sum() / wrong.sum(),
+            "of those flagged": 100 * (flagged & wrong).sum() / max(flagged.sum(), 1),
+            "AP": 100 * average_precision_score(wrong, found.error_probability),
+            "held": 100.0 * (rate.low <= wrong.mean() <= rate.high),
+        })  # fmt: skip
+    return pd.DataFrame(rows).mean().rename(f"by a {kind}")
 
 
 def to_smaller(X, true, seed):
@@ -94,10 +139,13 @@ def main():
     frame = pd.DataFrame(rows).assign(held=lambda f: 100.0 * f["covered"])
     shown = ["accuracy", "AP", "wrong, said", "wrong", "false flags", "held"]
     out = frame.groupby(["tables", "noise"], sort=False)[shown].mean().reset_index()
-    text = markdown(out.set_index("tables"), 1)
-    print(text)
+    kinds = ("name", "number", "count")
+    follow = pd.DataFrame([followed(kind, range(100, 110)) for kind in kinds])
+    follow.index.name = "errors"
+    tables = {"together": markdown(out.set_index("tables"), 1), "follow": markdown(follow, 1)}
+    print("\n\n".join(tables.values()))
     if options.write:
-        page({"together": text})
+        page(tables)
 
 
 if __name__ == "__main__":

@@ -217,7 +217,7 @@ class Search:
         view = replace(view, channel=start.channel)
         asked = (self.ground.behind, *self.through)
         more = [one for who in asked for one in who.cross_fit(rows, view)]
-        more += self.ground.behind.cross_fit(with_few_cells(rows), view)
+        more += with_few_cells(self.ground.behind, rows, view)
         scored, out = distinct([*best.problem.scored, *more]), [tempered(best)]
         for worth in label_worths(rows):
             problem = beside_labels(best.problem, best.point, scored, worth)

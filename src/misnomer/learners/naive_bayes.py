@@ -17,7 +17,14 @@ from scipy import sparse
 
 from misnomer import kernels
 from misnomer.kernels.blocks import Words
-from misnomer.learners.learner import Linear, Scored, View, over_classes, within_reach
+from misnomer.learners.learner import (
+    Learner,
+    Linear,
+    Scored,
+    View,
+    over_classes,
+    within_reach,
+)
 from misnomer.learners.rows import Rows
 from misnomer.model import weights_of
 from misnomer.smoothing import Smoothing
@@ -99,18 +106,20 @@ class RareWords:
         leaks = isinstance(self.who, SharedNaiveBayes) and not is_strict(
             rows, int(rows.deals[0].max()) + 1
         )
-        if not has_words or leaks or rows.smoothing != USUAL:
+        if not has_words or leaks:
             return []
-        found = self.who.cross_fit(with_few_cells(rows), view)
-        named = [(one, one.scorer) for one in found if isinstance(one.scorer, Linear)]
-        return [replace(one, scorer=replace(scorer, name=self.name)) for one, scorer in named]
+        return with_few_cells(self.who, rows, view, self.name)
 
 
-def with_few_cells(rows: Rows) -> Rows:
-    """Let rare words and categories say more, unless somebody has said how much they say."""
+def with_few_cells(
+    who: Learner, rows: Rows, view: View, name: str = RareWords.name
+) -> list[Scored]:
+    """Ask once more, rare words and categories saying more; nothing where that is said already."""
     if rows.smoothing != USUAL:
-        return rows
-    return replace(rows, smoothing=few_cells(USUAL))
+        return []
+    found = who.cross_fit(replace(rows, smoothing=few_cells(USUAL)), view)
+    named = [(one, one.scorer) for one in found if isinstance(one.scorer, Linear)]
+    return [replace(one, scorer=replace(scorer, name=name)) for one, scorer in named]
 
 
 def few_cells(smoothing: Smoothing) -> Smoothing:
