@@ -30,7 +30,7 @@ Matrix = Any  # (n, s) array, dense or sparse
 
 FOLDS = 5
 FOLDS_OF_FEW, FEW_ROWS = 10, 300  # rows below which ten folds are dealt
-DEALS_OF_FEW, DEALS_OF_SOME, SOME_ROWS = 3, 2, 1000  # few rows are dealt more than once
+DEALS_OF_FEW, DEALS_OF_SOME, SOME_ROWS = 3, 4, 1000  # of ten folds, and of five
 COPIES_SHARE = 0.25  # of distinct rows, below which equal rows are no copies: values are few
 THICK = 0.2  # share of filled cells from which statistics are written out densely
 SHARE_ROUNDS = 20  # of EM over the class shares behind the answers
@@ -216,7 +216,7 @@ def rows_of(
         keys = told_apart(keys)
     count = len(np.unique(keys))
     folds, times = how_many_folds(count), how_many_deals(count)
-    deals = [deal(told, keys, folds, seed * DEALS_OF_FEW + time) for time in range(times)]
+    deals = [deal(told, keys, folds, seed * times + time) for time in range(times)]
     design = None if batch.design is None else np.where(known >= 0, batch.design, 0.0)
     return Rows(schema, batch, label, known, weight, classes, deals, smoothing, design=design)
 
@@ -238,7 +238,7 @@ def how_many_deals(rows: int) -> int:
     Examples
     --------
     >>> how_many_deals(100), how_many_deals(500), how_many_deals(5000)
-    (3, 2, 1)
+    (3, 4, 1)
     """
     if rows < FEW_ROWS:
         return DEALS_OF_FEW
