@@ -168,23 +168,26 @@ def learned(task, found, checked=()):
 
 
 def accuracies(name, sizes, draws):
-    """What so many checks make of accuracy and average precision, means over draws."""
+    """What so many checks make of accuracy and average precision, means over draws.
+
+    Each draw has a seed of its own, before and after the checks: folds fall otherwise, too.
+    """
     task = split(name)
-    first = audit(task.table, task.given)
-    yield {"set": name, "rows": 0, **_summary([learned(task, first)])}
+    before = [audit(task.table, task.given, random_state=seed) for seed in range(draws)]
+    yield {"set": name, "rows": 0, **_summary([learned(task, one) for one in before])}
     for n in sizes:
         made = []
-        for seed in range(draws):
+        for seed, first in enumerate(before):
             sheet = first.draw_checks(n, random_state=seed)
             sheet["true_label"] = task.true[sheet["row"]]
-            found = audit(task.table, task.given, checked=sheet)
+            found = audit(task.table, task.given, checked=sheet, random_state=seed)
             made.append(learned(task, found, sheet["row"].to_numpy()))
         yield {"set": name, "rows": n, **_summary(made)}
 
 
 def _summary(made):
-    mean, least = np.mean(made, axis=0), np.min(made, axis=0)
-    return {"accuracy": mean[0], "least": least[0], "AP": mean[1], "draws": len(made)}
+    mean, error = np.mean(made, axis=0), np.std(made, axis=0) / np.sqrt(max(len(made) - 1, 1))
+    return {"accuracy": mean[0], "error": error[0], "AP": mean[1], "draws": len(made)}
 
 
 def printed(tables) -> list:
@@ -204,6 +207,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", help="some sets only, by name")
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--accuracy", action="store_true", help="accuracy and AP after checks")
+    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES, help="how many checks")
     parser.add_argument("--quick", action="store_true", help="two sets, 40 draws, 25 and 50 rows")
     parser.add_argument("--made-up", action="store_true", help="made-up rows instead of sets")
     parser.add_argument("--doubts", choices=DOUBTS, default="plain", help="whose doubts")
@@ -211,14 +215,14 @@ def main() -> None:
     said = parser.parse_args()
     warnings.simplefilter("ignore")
     if said.made_up:
-        printed(made_up_table(SIZES, said.draws))
+        printed(made_up_table(said.sizes, said.draws))
         return
     if said.accuracy:
         names = said.sets or [*TEXTS, "lidc", "music", "music, majority"]
-        printed(row for name in names for row in accuracies(name, SIZES, said.draws))
+        printed(row for name in names for row in accuracies(name, said.sizes, said.draws))
         return
     names = said.sets or (["votes 10 %", "car 20 %"] if said.quick else list(SETS))
-    draws, sizes = (40, SIZES[:2]) if said.quick else (said.draws, SIZES)
+    draws, sizes = (40, SIZES[:2]) if said.quick else (said.draws, said.sizes)
     every = (table(task(name, said.doubts, said.keep), sizes, draws) for name in names)
     frame = pd.DataFrame(printed(row for one in every for row in one))
     print(
