@@ -56,11 +56,13 @@ def unread_number(distinct: pa.Array) -> str:
     alike, codes = matches[0], pc.and_not(matches[1], matches[2])
     if not len(cells) or pc.all(codes).as_py() or not pc.all(alike).as_py():
         return ""
-    odd = next((word for word, one in _read_alone(cells) if one == Notation()), None)
-    if odd is None:
-        ends = f"{cells[0].as_py()!r}, {cells[-1].as_py()!r}"
-        return f"it holds numbers or dates in several forms ({ends}): write them in one"
-    return f"{odd!r} is no number or date that can be read: write 1234.5 or 2024-03-01"
+    alone = list(_read_alone(cells))
+    odd = next((word for word, one in alone if one == Notation()), None)
+    if odd is not None:
+        return f"{odd!r} is no number or date that can be read: write 1234.5 or 2024-03-01"
+    shown = {one.form: repr(word) for word, one in reversed(alone)}
+    like = ", ".join(sorted(shown.values()))
+    return f"it holds numbers or dates in several forms ({like}): write them in one"
 
 
 def _read_alone(cells: pa.Array) -> Iterator[tuple[str, Notation]]:

@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import openpyxl
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -111,6 +112,31 @@ def test_lines_are_counted_as_editors_do(tmp_path):
         read_table(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("t.json", {"missing": "n.d."}),
+        ("t.jsonl", {"encoding": "cp1252"}),
+        ("t.parquet", {"header": False}),
+        ("t.csv", {"sheet": 2}),
+        ("t.xlsx", {"sep": ";"}),
+    ],
+)
+def test_what_would_not_be_heard_is_refused(tmp_path, name, said):
+    frame, path = pd.DataFrame({"x": [1, 2]}), tmp_path / name
+    {
+        "t.json": lambda: frame.to_json(path, orient="records"),
+        "t.jsonl": lambda: frame.to_json(path, orient="records", lines=True),
+        "t.parquet": lambda: frame.to_parquet(path),
+        "t.csv": lambda: frame.to_csv(path),
+        "t.xlsx": lambda: frame.to_excel(path),
+    }[name]()
+    with pytest.raises(
+        ValueError, match=rf"{name}: {next(iter(said))} \(--.*another kind: leave it out"
+    ):
+        both(path, dialect_of(said))
+
+
 def test_missing_words_are_missing_everywhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("word,number\nn.d.,1\na, n.d.\nb,3\n")
@@ -174,6 +200,11 @@ class TestWorkbooks:
             "note": ["a", None],
             "mixed": ["1", "x"],
         }
+
+    def test_a_number_may_mean_missing(self, tmp_path):
+        path = book(tmp_path / "t.xlsx", data=[["x", "y"], [1.5, -99], [-99.0, 3], [99, True]])
+        table = both(path, dialect_of({"missing": "-99"}))
+        assert table.to_pydict() == {"x": [1.5, None, 99], "y": [None, "3", "True"]}
 
     def test_which_sheet(self, tmp_path):
         path = book(tmp_path / "t.xlsx", empty=[], a=[["x"], [1]], b=[["x"], [2]])
