@@ -137,6 +137,34 @@ def test_what_would_not_be_heard_is_refused(tmp_path, name, said):
         both(path, dialect_of(said))
 
 
+@pytest.mark.parametrize(
+    ("cells", "is_number"),
+    [
+        (["7.200", "11.300", "980"], False),  # a thousand, or a part of one
+        (["12,5", "1.103"], False),  # which the notation reads, see below
+        (["1,5", "3.2"], False),
+        (["7.2", "11.300", "980"], True),
+        (["0.123", "1.234"], True),
+    ],
+)
+def test_points_beside_semicolons_may_be_thousands(tmp_path, cells, is_number):
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n" + "".join(f"{cell};a\n" for cell in cells), encoding="utf-8")
+    column = both(path).column("x")
+    assert pa.types.is_floating(column.type) == is_number
+    path.write_text("x;y\n" + "".join(f"{cell};0.5\n" for cell in cells), encoding="utf-8")
+    decimals = "," not in "".join(cells)  # the other column shows what a point is
+    assert pa.types.is_floating(both(path).column("x").type) == decimals
+
+
+def test_thousands_and_decimals_of_one_column_are_read_together(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{i},5;{'ab'[i % 2]}\n" for i in range(60)] + ["1.103;a\n", "2.200,5;b\n"]
+    path.write_text("x;y\n" + "".join(lines), encoding="utf-8")
+    found = audit(path, label="y")
+    assert found.batch.blocks[0].values[-2:, 0].tolist() == [1103.0, 2200.5]
+
+
 def test_missing_words_are_missing_everywhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("word,number\nn.d.,1\na, n.d.\nb,3\n")
