@@ -36,10 +36,11 @@ def test_minus_beside_plus_is_a_class_in_a_frame_and_among_several_annotators():
 
 @pytest.mark.parametrize("memory", [None, "1GB"])
 def test_what_looks_the_same_is_the_same(tmp_path, memory):
-    """A Mac writes "ä" as two letters, others as one."""
+    """A Mac writes "ä" as two letters, others as one; web pages leave spaces of no width."""
     frame = patients("Erk\u00e4ltung", "Grippe").rename(columns={"test": "Diagno\u0308se"})
     name = frame.columns[-1]
     frame.loc[::2, name] = frame.loc[::2, name].str.replace("\u00e4", "a\u0308")
+    frame.loc[::5, name] = frame.loc[::5, name].str.replace("p", "p\u00ad") + "\u200b"
     frame.to_csv(tmp_path / "t.csv", index=False)
     found = audit(tmp_path / "t.csv", label="Diagn\u00f6se", memory=memory)
     assert found.labels == ("Erk\u00e4ltung", "Grippe")

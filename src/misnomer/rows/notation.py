@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,22 @@ MISSING = (
 #: A number that needs no notation.
 PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
+
+
+# the soft hyphen, the space of no width, marks of direction and of byte order; what joins letters
+# or emoji is none of them, for it shows
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
+
+
+def as_it_looks(text: str) -> str:
+    """Write a name as it looks: accents in one letter, nothing invisible, no blanks around it.
+
+    Examples
+    --------
+    >>> as_it_looks(" scho\u0308n\u200b ") == "sch\u00f6n"
+    True
+    """
+    return normalize("NFC", text.translate(_INVISIBLE).strip())
 
 
 def type_in_words(kind: pa.DataType) -> str:
