@@ -17,12 +17,13 @@ def patients(mark="-", other="+"):
     return signs.assign(test=np.where(given, other, mark))
 
 
+@pytest.mark.parametrize("mark", ["-", "\u2013"])
 @pytest.mark.parametrize("memory", [None, "1GB"])
-def test_minus_beside_plus_is_a_class(tmp_path, memory):
-    frame = patients().sort_values("test")  # a batch may hold one of them only
+def test_minus_beside_plus_is_a_class(tmp_path, memory, mark):
+    frame = patients(mark=mark).sort_values("test")  # a batch may hold one of them only
     frame.to_csv(tmp_path / "t.csv", index=False)
     found = audit(tmp_path / "t.csv", label="test", memory=memory)
-    assert found.labels == ("+", "-")
+    assert found.labels == ("+", mark)
     assert not found.warnings
 
 
