@@ -295,6 +295,11 @@ def readable(cells: pa.Array, cast: Callable[[pa.Array, str], Any], form: str) -
     return True
 
 
+def is_of(cells: pa.Array, form: str) -> bool:
+    """Tell whether all of these, as they are written, are of a form."""
+    return readable(_signed(cells), _cast, form)
+
+
 def _readable_alike(cells: pa.Array, one: str, two: str) -> bool:
     return bool(_cast(cells, one).equals(_cast(cells, two)))
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.notation import PLAIN_NUMBER, Notation, find_notation, observed, type_in_words
+from misnomer.rows.notation import (
+    FORMS,
+    PLAIN_NUMBER,
+    Notation,
+    find_notation,
+    is_of,
+    observed,
+    type_in_words,
+)
 
 _MOST_WORDS = 1000  # that are looked at for the one that is no number
 _MAX_STRAY_WORDS, _MIN_NUMBERS = 5, 20  # so few words among so many numbers
@@ -56,13 +64,31 @@ def unread_number(distinct: pa.Array) -> str:
     alike, codes = matches[0], pc.and_not(matches[1], matches[2])
     if not len(cells) or pc.all(codes).as_py() or not pc.all(alike).as_py():
         return ""
-    alone = list(_read_alone(cells))
-    odd = next((word for word, one in alone if one == Notation()), None)
+    is_plain = pc.match_substring_regex(cells, PLAIN_NUMBER)
+    two = [*_two_forms(cells.filter(pc.invert(is_plain))), *cells.filter(is_plain)[:1].to_pylist()]
+    odd = next((word for word in two[:2] if word and not _form(word)), None)
     if odd is not None:
         return f"{odd!r} is no number or date that can be read: write 1234.5 or 2024-03-01"
-    shown = {one.form: repr(word) for word, one in reversed(alone)}
-    like = ", ".join(sorted(shown.values()))
-    return f"it holds numbers or dates in several forms ({like}): write them in one"
+    if len(two) == 1:
+        return ""  # of one form, and codes for another reason
+    return f"it holds numbers or dates in several forms ({two[0]!r}, {two[1]!r}): write them in one"
+
+
+def _two_forms(cells: pa.Array) -> list[str]:
+    """Find the first cell, and the first that cannot be read as it is, if there is one."""
+    found = cells[:1].to_pylist()
+    form = _form(found[0]) if found else None
+    if form is None or is_of(cells, form):
+        return found
+    low, high = 1, len(cells)  # so many can be read alike, so many cannot
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_of(cells[:middle], form) else (low, middle)
+    return [*found, cells[low].as_py()]
+
+
+def _form(word: str) -> str | None:
+    return next((form for form in FORMS if is_of(pa.array([word]), form)), None)
 
 
 def _read_alone(cells: pa.Array) -> Iterator[tuple[str, Notation]]:
