@@ -113,7 +113,22 @@ def _value(block: Block, column: Column, j: int) -> Any:
         return column.categories[(int(block.bits[0, j // 8]) >> (j % 8)) & 1]
     assert isinstance(block, Reals)
     number = float(block.values[0, j])
+    if column.form == "clock":
+        return clock_text(number)
     return date_text(number) if column.is_date else number
+
+
+def clock_text(days: float) -> str:
+    """Write a part of a day as a clock shows it.
+
+    Examples
+    --------
+    >>> clock_text(0.25), clock_text(61.5 / 86_400)
+    ('6:00', '0:01:01.5')
+    """
+    minutes, seconds = divmod(round(days * 86_400, 3), 60)
+    clock = f"{int(minutes // 60)}:{int(minutes % 60):02d}"
+    return f"{clock}:{seconds:04.1f}".replace(".0", "") if seconds else clock
 
 
 def date_text(days: float) -> str:

@@ -38,6 +38,12 @@ def test_what_failed_comes_first_and_says_what_it_means():
     assert all(one.result and one.meaning for one in found)
 
 
+def test_words_of_a_text_are_not_called_columns():
+    tests = {"informative_columns": 11}
+    results = [assumptions(Verdict("assumed", (), tests), texts=one)[0].result for one in (0, 1)]
+    assert results == ["11 columns do.", "11 columns and words do."]
+
+
 def test_what_the_verdict_rests_on_is_among_them():
     """It was not, and "6 of 6 passed" stood above a rate that is only assumed."""
     claim = "Errors strike the rows of a class alike."

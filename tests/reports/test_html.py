@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from misnomer import audit, reports
+from misnomer.reports import figures
 from misnomer.reports.html import to_html
 from misnomer.review import server
 from misnomer.verdict import Verdict
@@ -177,6 +179,15 @@ def test_no_line_ends_between_the_hyphens_of_an_option(opened):
     assert said in "".join(Outline(content).text)
 
 
+def test_nor_in_a_note(opened):
+    note = "t.csv was read as Windows-1252: say the encoding if that is <b>wrong</b> (--encoding)"
+    content = to_html(replace(small_audit(), warnings=(note,)))
+    for width in (320, 340, 360, 380, 400, 1180):
+        option = opened(content, width).locator(".notes span")
+        assert option.evaluate("e => e.getClientRects().length") == 1
+    assert note in "".join(Outline(content).text)
+
+
 def test_assumptions_are_read_on_a_phone_without_scrolling_sideways(opened):
     tests = {"rows_of_the_smallest_class": 4, "rates_about_as_good": (0.04, 0.31)}
     page = opened(to_html(small_audit(verdict=Verdict("assumed", (), tests))), 360)
@@ -267,6 +278,15 @@ def test_the_command_names_the_file_and_all_that_was_said(tmp_path):
     page = to_html(audit(path, label="label", id="who", reading={"sep": ";"}))
     assert "misnomer audit &#39;my visits.txt&#39; --label label" in page
     assert "--id who" in page and "--sep" in page and "DATA" not in page
+    python = next(line for line in "".join(Outline(page).text).split("\n") if "audit('" in line)
+    said = "label='label', id='who', reading={'sep': ';'}, random_state=0"
+    assert python == f"audit('my visits.txt', {said})"
+
+
+def test_one_row_is_no_rows():
+    counts = {"rows": [1, 2000], "flagged": [0, 2000], "edges": [0.0, 0.5, 1.0]}
+    titles = [mark.title for mark in figures.histogram(counts).marks]
+    assert titles == ["0% to 50.0%: 1 row", *["50.0% to 100%: 2,000 rows"] * 2]
 
 
 def test_the_report_in_a_folder_names_it(tmp_path):

@@ -17,12 +17,13 @@ def patients(mark="-", other="+"):
     return signs.assign(test=np.where(given, other, mark))
 
 
+@pytest.mark.parametrize("mark", ["-", "\u2013"])
 @pytest.mark.parametrize("memory", [None, "1GB"])
-def test_minus_beside_plus_is_a_class(tmp_path, memory):
-    frame = patients().sort_values("test")  # a batch may hold one of them only
+def test_minus_beside_plus_is_a_class(tmp_path, memory, mark):
+    frame = patients(mark=mark).sort_values("test")  # a batch may hold one of them only
     frame.to_csv(tmp_path / "t.csv", index=False)
     found = audit(tmp_path / "t.csv", label="test", memory=memory)
-    assert found.labels == ("+", "-")
+    assert found.labels == ("+", mark)
     assert not found.warnings
 
 
@@ -36,10 +37,11 @@ def test_minus_beside_plus_is_a_class_in_a_frame_and_among_several_annotators():
 
 @pytest.mark.parametrize("memory", [None, "1GB"])
 def test_what_looks_the_same_is_the_same(tmp_path, memory):
-    """A Mac writes "ä" as two letters, others as one."""
+    """A Mac writes "ä" as two letters, others as one; web pages leave spaces of no width."""
     frame = patients("Erk\u00e4ltung", "Grippe").rename(columns={"test": "Diagno\u0308se"})
     name = frame.columns[-1]
     frame.loc[::2, name] = frame.loc[::2, name].str.replace("\u00e4", "a\u0308")
+    frame.loc[::5, name] = frame.loc[::5, name].str.replace("p", "p\u00ad") + "\u200b"
     frame.to_csv(tmp_path / "t.csv", index=False)
     found = audit(tmp_path / "t.csv", label="Diagn\u00f6se", memory=memory)
     assert found.labels == ("Erk\u00e4ltung", "Grippe")

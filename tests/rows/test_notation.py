@@ -41,7 +41,18 @@ MARCH = 19_783.0  # the first of March 2024, in days since 1970
         (["5.5 mg/l", "<0.5", "7"], [5.5, 0.5, 7]),
         (["1.5", "?", "NA", "2"], [1.5, None, None, 2]),
         (["1.5", "#N/A", "#DIV/0!"], [1.5, None, None]),
+        (["1.5", "<NA>", "\u2013", "#NV"], [1.5, None, None, None]),
         (["\u22121.5", "2"], [-1.5, 2]),
+        (["(1.50)", "2.50", "($ 7)"], [-1.5, 2.5, -7]),
+        (["(80)", "120"], [-80, 120]),
+        (["1,5-", "2"], [-1.5, 2]),
+        (["US$ 1.50", "2.50"], [1.5, 2.5]),
+        (["3,50 zł", "12 zł"], [3.5, 12]),
+        (["24.5 kg/m^2", "31 kg/m^2"], [24.5, 31]),
+        (["1\u2009234,5", "7"], [1234.5, 7]),
+        (["6:00", "18:30", "?"], [0.25, 18.5 / 24, None]),
+        (["0:00:30", "25:00:00.5"], [30 / 86_400, 90_000.5 / 86_400]),
+        (["5 %", "0"], [5, 0]),
     ],
 )
 def test_what_has_one_reading(cells, numbers):
@@ -58,6 +69,8 @@ def test_what_has_one_reading(cells, numbers):
         (["$5", "€7"], "several units"),
         (["1.3.24", "31.12.23"], "'1.3.24' looks like a date in a form of its own"),
         (["01-Mar-2024", "31-Dec-2023"], "looks like a date"),
+        (["2024-03", "2023-12"], "looks like a date"),
+        (["43.9 %", "0.12"], "'0.12' may be percent, as others are, or a share of one"),
     ],
 )
 def test_what_has_two_readings_is_said(cells, why):
@@ -73,7 +86,7 @@ def test_dates_with_names_of_months_are_told(cells):
 
 
 @pytest.mark.parametrize(
-    "cells", [["1", "2"], ["007.5", "1.5"], ["A12", "B7"], ["1.2.3"], ["12:30"], ["1st", "x"]]
+    "cells", [["1", "2"], ["007.5", "1.5"], ["A12", "B7"], ["1.2.3"], ["12:70"], ["1st", "x"]]
 )
 def test_what_is_no_number_stays_a_word(cells):
     with warnings.catch_warnings():
@@ -165,15 +178,65 @@ def test_limits_and_stray_words_are_said():
     with pytest.warns(UserWarning, match="limits such as '<0.5': the number itself is taken"):
         read(pa.table({"crp": ["<0.5", "0.75", "1.25"]}))
     ages = [str(age) for age in range(30, 60)] + ["unknown", "n.d."]
-    with pytest.warns(UserWarning, match=r"column 'age' holds numbers, and 'n.d.', 'unknown'"):
+    with pytest.warns(UserWarning, match=r"column 'age': 'n.d.', 'unknown' cannot be read"):
         read(pa.table({"age": ages * 2}))
     weights = [f"{weight} kg" for weight in range(40, 70)] + ["not weighed"]
-    with pytest.warns(UserWarning, match=r"'weight' holds numbers, and 'not weighed': it is taken"):
+    with pytest.warns(UserWarning, match=r"'weight': 'not weighed' cannot be read where"):
         read(pa.table({"weight": weights * 2}))
-    pairs = [f"{top}/{top - 40}" for top in range(100, 130)] + ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([f"{i}/{i - 40}" for i in range(100, 130)], r"'100/60' is no number or date that can be"),
+        ([f"{i % 12}:{i} PM" for i in range(10, 60)], r"'0:12 PM' is no number or date"),
+        ([f"ca. {i / 8}" for i in range(30)], r"'ca. 0.0' is no number"),
+        ([f"{i},00,000.50" for i in range(10, 40)], r"'10,00,000.50' is no number"),
+        ([f"{i:02d}/02/2024" for i in range(1, 31)], r"'30/02/2024' is no number or date"),
+        ([f"2024-01-{i:02d}" for i in range(1, 32)] + ["0000-00-00"], "'0000-00-00' is no number"),
+        (
+            [f"2024-01-{i:02d}" for i in range(1, 32)] + ["31.12.2023"],
+            r"in several forms \('2024-01-01', '31.12.2023'\)",
+        ),
+    ],
+)
+def test_what_looks_like_numbers_and_is_not_read_is_said(cells, said):
+    with pytest.warns(UserWarning, match=rf"column 'x': .*{said}.*until then it is taken for cat"):
+        schema, _ = read(pa.table({"x": cells * 2}))
+    assert schema.columns[0].kind == "categorical"
+    with pytest.warns(UserWarning, match=r"column 'x': .*until then it is ignored") as said:
+        read(pa.table({"x": [f"{i}/{i + 9}" for i in range(60)]}))
+    assert len(said) == 1  # not called an identifier beside
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [f"E{i}.{i % 7}" for i in range(30)],  # a diagnosis
+        [f"0{i}-55{i}" for i in range(30)],  # a telephone number
+        [f"{i}/ward {'abcd'[i % 4]}" for i in range(30)],
+        [f"{i}/{i + 9}" for i in range(0, 100, 10)],  # few: groups
+    ],
+)
+def test_codes_and_groups_are_categories_without_a_word(cells):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # these are no numbers, whatever the word is
-        read(pa.table({"pressure": pairs * 2}))
+        warnings.simplefilter("error")
+        schema, _ = read(pa.table({"x": cells * 2}))
+    assert schema.columns[0].kind == "categorical"
+
+
+def test_times_are_read_where_there_are_many(tmp_path):
+    X = pd.DataFrame({"at": [f"{hour}:{minute:02d}" for hour in range(24) for minute in (0, 30)]})
+    y = ["night" if i < 12 else "day" for i in range(48)]
+    made = NoisyLabelNB(channel="identity").fit(X, y)
+    classifier = load_model(save_model(made, tmp_path / "model.safetensors"))
+    assert classifier.predict(pd.DataFrame({"at": ["3:15", "15:15:30"]})).tolist() == y[::47]
+    clock = pa.table({"at": pa.array([11_700, 54_930], pa.time32("s"))})  # of a workbook
+    assert classifier.predict(clock).tolist() == y[::47]
+    batch = Batch(read_like(X[7:8], classifier.model_.schema), np.zeros(1, np.int32))
+    assert classifier.model_.evidence(batch)[0].values == ("3:30",)
+    schema, _ = read(pa.table({"shift": ["6:00", "14:00", "22:00"] * 4}))
+    assert schema.columns[0].kind == "categorical"
 
 
 def test_asked_for_by_name():

@@ -17,6 +17,7 @@ from misnomer.rows.scan import read_table, scan
 
 TABLE = pa.table({"age": [31, None, 45], "word": ["a", "b", None], "x": [0.5, 1.5, -2.0]})
 CSV = b"age,word,x\n31,a,0.5\n,b,1.5\n45,,-2.0\n"
+LINES = b'{"age":31,"word":"a","x":0.5}\n{"word":"b","x":1.5}\n{"age":45,"x":-2.0}\n'
 
 
 def write(path, data):
@@ -39,10 +40,11 @@ def write(path, data):
         ("semicolon.csv", CSV.replace(b",", b";")),
         ("decimal_comma.csv", CSV.replace(b",", b";").replace(b".", b",")),
         ("t.csv.gz", gzip.compress(CSV, mtime=0)),
-        (
-            "t.jsonl",
-            b'{"age":31,"word":"a","x":0.5}\n{"word":"b","x":1.5}\n{"age":45,"x":-2.0}\n',
-        ),
+        ("t.jsonl", LINES),
+        ("bom.jsonl", b"\xef\xbb\xbf" + LINES),
+        ("bom_without_a_name", b"\xef\xbb\xbf" + LINES),
+        ("bom.json", b"\xef\xbb\xbf[" + LINES.strip().replace(b"\n", b",") + b"]"),
+        ("called.csv", b"[" + LINES.strip().replace(b"\n", b",\n") + b"]"),
     ],
 )
 def test_text_of_any_kind(tmp_path, name, data):
@@ -136,6 +138,12 @@ BAD = {
     "pretty.json": (b'{\n  "a": [1, 2]\n}', "one JSON object, .*orient='records'"),
     "old.xls": (b"\xd0\xcf\x11\xe0rest", r"an old workbook \(.xls\): save it as .xlsx"),
     "bad.jsonl": (b'{"a": 1}\n\n{"a": 1,\n', "line 3 is no JSON object: mend it, or leave it out"),
+    "old.json": (
+        b'[{"a": "\xf6"}]',
+        "this is not UTF-8, as JSON is: write it with encoding='utf-8'",
+    ),
+    "old.jsonl": (b'{"a": "\xf6"}\n', "line 1: this is not UTF-8, as JSON is"),
+    "wide.json": ('[{"a": 1}]'.encode("utf-16"), "line 1: this is not UTF-8, as JSON is"),
     "number.json": (b"3", "line 1 is no JSON object"),
     "wide.csv": ("a,b\n1,2\n".encode("utf-16-le"), r"binary file.*say --encoding utf-16-le"),
 }

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +25,7 @@ from misnomer.checks.sheet import (
 )
 from misnomer.estimate import Estimate
 from misnomer.posterior import Posterior
+from misnomer.rows.notation import as_it_looks
 from misnomer.table import CheckedRows
 from misnomer.verdict import USELESS, Checked, Sensitivity, Verdict, conclude
 
@@ -127,7 +127,7 @@ def known_labels(checked: Any, y: NDArray[Any]) -> tuple[NDArray[Any], Array]:
 
 
 def _folded(name: Any) -> str:
-    return normalize("NFC", str(name).strip()).casefold()
+    return as_it_looks(str(name)).casefold()
 
 
 def with_checks(audit: Audit, checked: Any, doubt: Array | None = None) -> Audit:

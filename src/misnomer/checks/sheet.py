@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from hashlib import blake2b
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.checks.design import OPEN, UNSURE, Draw, Population, Sample
+from misnomer.rows.notation import as_it_looks
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -342,4 +342,4 @@ def _spelled(name: Any) -> str:
     """Spell a class as a cell of a spreadsheet may: blanks around it mean nothing, 1.0 is 1."""
     if isinstance(name, float) and name == int(name):
         return str(int(name))
-    return normalize("NFC", str(name).strip().removeprefix("'"))
+    return as_it_looks(str(name).strip().removeprefix("'"))

@@ -33,8 +33,10 @@ class Assumption:
     meaning: str  # what follows for the reader
 
 
-def assumptions(verdict: Verdict) -> list[Assumption]:
+def assumptions(verdict: Verdict, *, texts: bool = False) -> list[Assumption]:
     """Put the results behind a verdict into words: what failed, what is open, what held.
+
+    Of ``texts``, each word counts as a column.
 
     Examples
     --------
@@ -44,7 +46,8 @@ def assumptions(verdict: Verdict) -> list[Assumption]:
     failed - Every class has enough rows.
     held - The fit came to an end.
     """
-    tested = [_alike(verdict), *(rule(verdict.tests) for rule in _RULES)]
+    tests = {**verdict.tests, "texts": texts}
+    tested = [_alike(verdict), *(rule(tests) for rule in _RULES)]
     return sorted(
         (one for one in tested if one), key=lambda one: (False, None, True).index(one.held)
     )
@@ -88,10 +91,12 @@ def _several(tests: Tests) -> Assumption | None:
         return None
     count = int(tests["informative_columns"])
     held = count >= 2
+    nouns = ("column or word does", "columns and words do")
+    nouns = nouns if tests.get("texts") else ("column does", "columns do")
     return Assumption(
         "More than one column says something about the label.",
         held,
-        f"{counted(count, 'column does', 'columns do')}." if count else "No single column does.",
+        f"{counted(count, *nouns)}." if count else "No single column does.",
         "A wrong label and an odd cell can be told apart."
         if held
         else "A wrong label and an odd cell look the same.",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from misnomer.estimate import Estimate
 from misnomer.metrics.calibration import Reliability
 from misnomer.posterior import NoiseMatrix
-from misnomer.reports.wording import percent, whole
+from misnomer.reports.wording import counted, percent, whole
 
 Array = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def histogram(counts: dict[str, Any]) -> Figure:
     marks = []
     for i, count in enumerate(rows.tolist()):
         x, width = _across(edges[i]), (WIDTH - LEFT - 8) * (edges[i + 1] - edges[i]) - 1.5
-        title = f"{percent(edges[i])} to {percent(edges[i + 1])}: {count:,} rows"
+        title = f"{percent(edges[i])} to {percent(edges[i + 1])}: {counted(count, 'row')}"
         for kind, high in (("kept", count), ("flagged", int(flagged[i]))):
             if high:
                 y = _up(_scaled(high, top, log))
@@ -116,8 +116,8 @@ def calibration(curve: Reliability) -> Figure:
             _up(float(curve.low[i])),
             _up(float(curve.high[i])),
             "point",
-            f"promised {percent(float(curve.predicted[i]))}, "
-            f"observed {percent(float(curve.observed[i]))} of {whole(float(curve.count[i]))} rows",
+            f"promised {percent(float(curve.predicted[i]))}, observed "
+            f"{percent(float(curve.observed[i]))} of {counted(float(curve.count[i]), 'row')}",
         )
         for i in range(len(curve.count))
     ]

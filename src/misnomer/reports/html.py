@@ -241,7 +241,7 @@ def _method(audit: Audit) -> dict[str, Any]:
     kinds = Counter(audit.fitted.families.values())
     return {
         "version": __version__,
-        "assumptions": assumptions(audit.verdict),
+        "assumptions": assumptions(audit.verdict, texts="text" in kinds),
         "kinds": sorted(kinds.items()),
         "families": list(audit.fitted.families.items())[:_COLUMNS],
         "more_families": max(0, len(audit.fitted.families) - _COLUMNS),
@@ -251,10 +251,9 @@ def _method(audit: Audit) -> dict[str, Any]:
 
 def _again(audit: Audit) -> dict[str, Any]:
     """Say how to do it again, in Python and in a shell."""
-    seed = audit.classifier.get_params().get("random_state")
     return {
         "parameters": parameters(audit),
-        "python": f"audit(data, {python_words(audit)}, random_state={seed!r})",
+        "python": f"audit({python_words(audit)})",
         "command": _command(audit),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -188,13 +189,18 @@ def _cells(one: dict[str, Any], grouped: bool, narrow: bool) -> list[str]:
 
 
 def python_words(audit: Audit) -> str:
-    """Write the arguments of `audit` that say where the labels are.
+    """Write the arguments of `audit`: of a file, what was asked; else where the labels are.
 
     A vote has no column of its own: the annotators' columns are named instead.
     """
     asked = {"label": audit.label} if audit.sources is None else dict(audit.sources.asked)
-    words = [f"{name}={value!r}" for name, value in asked.items()]
-    if audit.batch.brought is not None:
+    seed = {"random_state": audit.classifier.get_params().get("random_state")}
+    first = "data"
+    if audit.origin is not None:
+        asked = {**asked, **audit.origin.asked}
+        first = repr(os.path.basename(audit.origin.path))
+    words = [first, *(f"{name}={value!r}" for name, value in {**asked, **seed}.items())]
+    if audit.batch.brought is not None and "pred_probs" not in asked:
         words.append("pred_probs=P")
     return ", ".join(words)
 

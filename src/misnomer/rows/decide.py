@@ -20,11 +20,10 @@ from misnomer.rows.encode import looks_like_text, spaces, vocabulary
 from misnomer.rows.notation import (
     Notation,
     find_notation,
-    no_numbers,
     read_notation,
-    stray_words,
     type_in_words,
 )
+from misnomer.rows.unread import no_numbers, stray_words, unread_number
 from misnomer.table import KINDS, Column
 
 MOST_DISTINCT = 1_000_000  # distinct values that are remembered one by one
@@ -158,6 +157,11 @@ def sum_of(values: pa.Array) -> float:
 
 
 FEW = 20  # whole numbers with at most this many distinct values are categories
+_UNTIL_THEN = {
+    "categorical": "taken for categories",
+    "text": "taken for a text",
+    "ignored": "ignored",
+}
 _NUMBERS = ("auto", "gaussian", "count")  # kinds whose texts may hold numbers
 _MOST_CATEGORIES = 65_535  # more are an identifier or a text, unless the user says otherwise
 _CONSTANT = "column {!r} has the same value in every row: it tells nothing"
@@ -169,6 +173,8 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
     notation = _notation(name, summary) if kind in _NUMBERS else Notation()
     if kind == "auto":
         kind = _kind(name, summary, notation)
+        if notation.unclear:
+            _say(f"column {name!r}: {notation.unclear}; until then it is {_UNTIL_THEN[kind]}")
     elif kind not in KINDS:
         known = ", ".join(f'"{k}"' for k in KINDS)
         raise ValueError(f'column {name!r}: "{kind}" is no family; choose one of {known}')
@@ -199,21 +205,23 @@ def decide(name: str, summary: Summary, kind: str = "auto") -> Column:
 
 
 def _notation(name: str, summary: Summary) -> Notation:
-    """Look for numbers and dates among texts; say what stays unclear."""
+    """Look for numbers and dates among texts."""
     if not pa.types.is_string(summary.type) or summary.distinct is None or not summary.seen:
         return Notation()
     found = find_notation(summary.distinct)
-    if found.unclear:
-        _say(f"column {name!r}: {found.unclear}; until then it is taken for categories")
     if found.limits:
         _say(f"column {name!r} holds limits such as {found.limits!r}: the number itself is taken")
-    words = [] if found.form or found.unclear else stray_words(summary.distinct)
-    if words:
-        _say(
-            f"column {name!r} holds numbers, and {', '.join(map(repr, words))}: it is taken for "
-            "categories; leave such cells empty, or say that they are missing (--missing)"
-        )
-    return found
+    if found.unclear or found.form:
+        return found
+    return replace(found, unclear=_unread(summary.distinct))
+
+
+def _unread(distinct: pa.Array) -> str:
+    """Say what keeps words that look like numbers from being numbers, and what to do."""
+    if words := stray_words(distinct):
+        said = f"{', '.join(map(repr, words))} cannot be read where others are numbers or dates"
+        return f"{said}: leave such cells empty, or say that they are missing (--missing)"
+    return unread_number(distinct) if len(distinct) > FEW else ""
 
 
 def _say(note: str) -> None:
@@ -229,6 +237,8 @@ def _few(summary: Summary, notation: Notation) -> bool:
     """Tell whole numbers of a few values, with a unit or not: they may be categories."""
     if summary.categories > FEW or summary.temporal or notation.is_date:
         return False
+    if notation.form == "clock":
+        return True  # shifts, or a ratio such as 1:10
     if not notation.form:
         return summary.whole
     numbers = pc.drop_null(read_notation("", summary.distinct, notation.form))
@@ -253,11 +263,11 @@ def _kind(name: str, summary: Summary, notation: Notation) -> str:
     if text and looks_like_text(summary.seen, summary.categories, summary.gaps):
         return "text"
     if summary.all_different and summary.seen == summary.rows >= _IDENTIFIER_ROWS:
-        warnings.warn(
-            f"column {name!r} has a value of its own in every row: it is taken for an identifier "
-            "and ignored",
-            stacklevel=2,
-        )
+        if not notation.unclear:
+            _say(
+                f"column {name!r} has a value of its own in every row: it is taken for an "
+                "identifier and ignored"
+            )
         return "ignored"
     if summary.categories > _MOST_CATEGORIES:
         many = f"{summary.categories:,}" if summary.distinct is not None else "over a million"

@@ -18,13 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.families.categorical import code_type
-from misnomer.rows.notation import (
-    find_notation,
-    no_numbers,
-    plain,
-    read_notation,
-    unchunked,
-)
+from misnomer.rows.notation import find_notation, plain, read_notation, unchunked
+from misnomer.rows.unread import no_numbers
 from misnomer.table import Column
 
 _WORDS = 3.0  # words per cell, in the mean, that make a column of strings a text

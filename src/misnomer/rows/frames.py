@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.rows.arrays import checked_sparse
+from misnomer.rows.notation import as_it_looks
 
 TEXT = "text"  # the name of a single column of texts that has none of its own
 
@@ -94,8 +94,7 @@ def header_names(cells: Sequence[Any], where: str, *, header: bool) -> list[str]
     >>> header_names(["age ", None], "t.xlsx", header=True)
     ['age', 'column 2']
     """
-    texts = ["" if cell is None or not header else str(cell).strip() for cell in cells]
-    texts = [normalize("NFC", text) for text in texts]  # accents apart, as a Mac writes them
+    texts = ["" if cell is None or not header else as_it_looks(str(cell)) for cell in cells]
     names = [text or f"column {place}" for place, text in enumerate(texts, start=1)]
     return named_once(names, f"{where}: ")
 

@@ -11,20 +11,25 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.notation import MISSING, unchunked
+from misnomer.rows.notation import MISSING, as_it_looks, unchunked
 from misnomer.rows.parts import Mapped, Part, PartView
 from misnomer.rows.scan import Scan
 
 #: Words that are no class; "none" may well be one (of side effects, of symptoms).
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
 
-_OPPOSITE = {"-": "+", "?": "!", ".": "!"}  # beside its opposite, a sign is a class like it
+_OPPOSITE = {
+    "-": "+",
+    "\u2013": "+",
+    "\u2014": "+",
+    "?": "!",
+    ".": "!",
+}  # beside its opposite, a sign is a class like it
 
 
 def no_label(words: Iterable[Any]) -> frozenset[str]:
@@ -35,12 +40,12 @@ def no_label(words: Iterable[Any]) -> frozenset[str]:
     >>> "-" in no_label(["yes", "-"]), "-" in no_label(["+", "-"])
     (True, False)
     """
-    signs = {word.strip() for word in words if isinstance(word, str)} & {*_OPPOSITE.values()}
+    signs = {as_it_looks(word) for word in words if isinstance(word, str)} & {*_OPPOSITE.values()}
     return NO_LABEL - {sign for sign, other in _OPPOSITE.items() if other in signs}
 
 
 def clean_label(word: Any, ignore_case: bool = False, no_label: frozenset[str] = NO_LABEL) -> Any:
-    """Strip a label, its accents written as one letter; None where it says that there is none.
+    """Write a label as it looks; None where it says that there is none.
 
     Examples
     --------
@@ -49,7 +54,7 @@ def clean_label(word: Any, ignore_case: bool = False, no_label: frozenset[str] =
     """
     if not isinstance(word, str):
         return word
-    word = normalize("NFC", word.strip())  # "é" may be one letter or two, and looks the same
+    word = as_it_looks(word)
     if not word or word in no_label:
         return None
     return word.casefold() if ignore_case else word
@@ -82,7 +87,7 @@ def gone(often: Mapping[str, int], marks: Collection[str]) -> list[str]:
     """
     stripped: Counter[str] = Counter()
     for word, times in often.items():
-        stripped[word.strip()] += times
+        stripped[as_it_looks(word)] += times
     return [_gone(word, stripped[word]) for word in sorted(stripped) if word in marks]
 
 

@@ -116,7 +116,8 @@ def unusual(blocks: Sequence[Block]) -> Unusual | None:
     """Compare all pairs of rows; None where there are too many, or no columns.
 
     Two rows are nearly equal where their categories and flags are the same, each number is within
-    a hundredth of its column's standard deviation, and texts share nine words in ten.
+    a hundredth of its column's standard deviation, far values aside, and texts share nine words in
+    ten.
 
     Examples
     --------
@@ -187,20 +188,36 @@ def _reals(values: NDArray[np.floating]) -> Pairs:
     gaps = np.isnan(x)
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt(np.nan_to_num(np.nanvar(np.where(gaps.all(axis=0), 0.0, x), axis=0)))
-    x = np.where(gaps, np.nan, x / np.where(spread > 0, spread, 1.0))
+    spread = np.where(spread > 0, spread, 1.0)
+    reach = NEAR_REAL * _usual_spread(np.where(gaps.all(axis=0), 0.0, x)) / spread
+    x = np.where(gaps, np.nan, x / spread)
 
     def compare(piece: slice) -> tuple[Array, NDArray[np.bool_]]:
         total = np.zeros((piece.stop - piece.start, len(x)))
         near = np.ones(total.shape, bool)
-        for column, gap in zip(x.T, gaps.T, strict=True):
+        for column, gap, most in zip(x.T, gaps.T, reach, strict=True):
             apart = np.abs(column[piece, None] - column[None, :])
             one, both = gap[piece, None] ^ gap[None, :], gap[piece, None] & gap[None, :]
             apart = np.where(both, 0.0, np.where(one, 1.0, apart))
-            near &= apart <= NEAR_REAL
+            near &= apart <= most
             total += apart * apart / 2
         return total, near
 
     return compare
+
+
+def _usual_spread(x: Array) -> Array:
+    """Measure standard deviations, far values drawn to the outer fence: one slip makes none equal.
+
+    Examples
+    --------
+    >>> x = np.arange(100.0)
+    >>> _usual_spread(np.c_[x, np.where(x == 7, 1e6, x)]).round().tolist()
+    [29.0, 33.0]
+    """
+    low, high = np.nanquantile(x, [0.25, 0.75], axis=0)
+    reach = np.where(high > low, _FENCE * (high - low), np.inf)
+    return np.asarray(np.nanstd(np.clip(x, low - reach, high + reach), axis=0), np.float64)
 
 
 def _texts(counts: sparse.csr_array) -> Pairs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,30 @@ from misnomer.table import DATE_FORMS
 #: What a column of numbers or dates may hold for "missing", beside the empty cell.
 MISSING = (
     "NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "?", "-", ".",
+    "<NA>", "NaT", "\u2013", "\u2014",  # as pandas writes it, and dashes
     "#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",  # a formula that failed
+    "#NV", "#WERT!", "#BEZUG!", "#ZAHL!",  # the same in German
 )  # fmt: skip
 
-_PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_MOST_WORDS = 1000  # that are looked at for the one that is no number
+#: A number that needs no notation.
+PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _DAY, _PARTS = 86_400.0, {"s": 1.0, "ms": 1e3, "us": 1e6}
+
+
+# the soft hyphen, the space of no width, marks of direction and of byte order; what joins letters
+# or emoji is none of them, for it shows
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
+
+
+def as_it_looks(text: str) -> str:
+    """Write a name as it looks: accents in one letter, nothing invisible, no blanks around it.
+
+    Examples
+    --------
+    >>> as_it_looks(" scho\u0308n\u200b ") == "sch\u00f6n"
+    True
+    """
+    return normalize("NFC", text.translate(_INVISIBLE).strip())
 
 
 def type_in_words(kind: pa.DataType) -> str:
@@ -120,11 +139,11 @@ def days(values: pa.Array) -> pa.Array:
     return pc.divide(whole.cast(pa.float64()), _DAY * _PARTS[unit])
 
 
-_MONEY = "[€$£¥₹]|EUR|USD|GBP|CHF|JPY"
+_MONEY = r"[A-Z]{0,3}\p{Sc}|EUR|USD|GBP|CHF|JPY"
 _LIMIT = r"(?:[<>≤≥]=?\s*)?"
-_UNIT = rf"\s*((?:{_MONEY})|%|[A-Za-zµ°][A-Za-zµ°²³/]*\.?)?"
+_UNIT = rf"\s*((?:{_MONEY})|%|[\p{{L}}°][\p{{L}}°²³/]*(?:\^?[23])?\.?)?"
 _MOST_UNITS = 3  # more words behind numbers are no units
-_BLANKS = "'\u2019\u00a0\u202f "  # between thousands, in either form
+_BLANKS = "'\u2019\u00a0\u2009\u202f "  # between thousands, in either form
 _DIGITS = {
     "point": rf"(?:[1-9]\d{{0,2}}(?:[,{_BLANKS}]\d{{3}})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+",
     "comma": rf"(?:[1-9]\d{{0,2}}(?:[.{_BLANKS}]\d{{3}})+|\d+)(?:,\d+)?",
@@ -141,15 +160,17 @@ _DATES = {  # the pattern, and where it has the year, the month and the day
     "year first": (rf"^(\d{{4}})[/.-](\d{{1,2}})[/.-](\d{{1,2}}){_CLOCK}$", r"\1-0\2-0\3"),
 }
 _MONTHS = "(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zä]*"
-_OTHER_DATES = (  # two digits of a year, or the name of a month
+_OTHER_DATES = (  # two digits of a year, no day, or the name of a month
     r"^\d{1,2}[./-]\d{1,2}[./-]\d{2}\b",
+    r"^(19|20)\d\d[/-](0[1-9]|1[0-2])$",
     rf"(?i)^\d{{1,2}}[. -]*{_MONTHS}[. ,-]*\d{{2,4}}\b",
     rf"(?i)^{_MONTHS}[. -]*\d{{1,2}}[. ,-]+\d{{2,4}}\b",
 )
+_TIME = r"^(\d{1,3}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?$"
 _ZONED = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})$"
 
 #: The forms that a column of texts can have, in the order in which they are tried.
-FORMS = ("zoned", *_DATES, *_DIGITS)
+FORMS = ("zoned", *_DATES, "clock", *_DIGITS)
 
 
 @dataclass(frozen=True)
@@ -176,9 +197,12 @@ class Notation:
 
 def find_notation(distinct: pa.Array) -> Notation:
     """Find the one form in which all of these different texts can be read."""
-    cells = _observed(distinct)
-    if not len(cells) or not hold_digits(cells.slice(0, 20).to_pylist()):
+    written = observed(distinct)
+    if not len(written) or not hold_digits(written.slice(0, 20).to_pylist()):
         return Notation()
+    if pc.all(pc.match_substring_regex(written, r"^[+-]?\d+$")).as_py():
+        return Notation()  # whole numbers that came as texts are codes
+    cells = _signed(written)
     cells = cells.take(pc.array_sort_indices(cells))  # the order must not matter
     forms = [form for form in FORMS if readable(cells, _cast, form)]
     numbers = [form for form in forms if form in _DIGITS]
@@ -205,8 +229,6 @@ def _other_date(cells: pa.Array) -> Notation:
 
 def _number(cells: pa.Array, form: str) -> Notation:
     """Look at what stands around numbers: one unit at most, no code, something beside digits."""
-    if pc.all(pc.match_substring_regex(cells, r"^[+-]?\d+$")).as_py():
-        return Notation()  # whole numbers that came as texts are codes
     if pc.any(pc.match_substring_regex(cells, r"^0\d")).as_py():
         return Notation()
     units = sorted({_unit(unit) for unit in _units(cells, form)} - {""})
@@ -215,6 +237,10 @@ def _number(cells: pa.Array, form: str) -> Notation:
     if len(units) > 1:
         known = f"{units[0]!r} and {units[1]!r}"
         return Notation(unclear=f"its numbers have several units ({known}): write them in one")
+    bare = cells.filter(pc.match_substring_regex(cells, "^[^%]*[1-9][^%]*$"))
+    if units == ["%"] and len(bare):
+        either = "percent, as others are, or a share of one"
+        return Notation(unclear=f"{bare[0].as_py()!r} may be {either}: write all with % or without")
     limit = cells.filter(pc.match_substring_regex(cells, "^[<>≤≥]"))
     return Notation(form, limits=limit[0].as_py() if len(limit) else "")
 
@@ -230,62 +256,28 @@ def _units(cells: pa.Array, form: str) -> list[str]:
     return [*pc.unique(front).to_pylist(), *pc.unique(back).to_pylist()]
 
 
-_MAX_STRAY_WORDS, _MIN_NUMBERS = 5, 20  # so few words among so many numbers
-
-
-def stray_words(distinct: pa.Array) -> list[str]:
-    """List the few words among many numbers that keep a column from being one of numbers.
-
-    Examples
-    --------
-    >>> cells = pa.array([str(i) for i in range(30)] + ["unknown"])
-    >>> stray_words(cells), stray_words(pa.array(["1", "unknown"]))
-    (['unknown'], [])
-    >>> stray_words(pa.array([f"{i} kg" for i in range(30)] + ["unknown"]))
-    ['unknown']
-    """
-    cells = _observed(distinct)
-    for pattern in (_PLAIN_NUMBER, r"\d"):  # as they are, or with what stands around them
-        is_number = pc.match_substring_regex(cells, pattern)
-        words, numbers = cells.filter(pc.invert(is_number)), cells.filter(is_number)
-        if 0 < len(words) <= _MAX_STRAY_WORDS and len(numbers) >= _MIN_NUMBERS:
-            are_numbers = pattern == _PLAIN_NUMBER or find_notation(numbers).form
-            return sorted(words.to_pylist()) if are_numbers else []
-    return []
-
-
-def no_numbers(name: str, values: pa.Array, form: str = "") -> str:
-    """Say which cell keeps a column from being one of numbers, or of dates, and what to do.
-
-    Examples
-    --------
-    >>> no_numbers("age", pa.array(["40", "old", "50"]))
-    "column 'age' holds 'old', which is no number: leave it empty, or call it missing (--missing)"
-    """
-    if not pa.types.is_string(values.type):
-        return f"column {name!r} holds {type_in_words(values.type)}, not numbers"
-    cells = _observed(pc.unique(values))
-    cells = cells.filter(pc.invert(pc.match_substring_regex(cells, _PLAIN_NUMBER)))
-    words = cells.slice(0, _MOST_WORDS).to_pylist()
-    kind = "date" if form == "date" else "number"
-    seen = ((word, find_notation(pa.array([word]))) for word in words)
-    odd = next((w for w, one in seen if not one.form or one.is_date != (kind == "date")), None)
-    if odd is None:
-        return f"column {name!r} holds {kind}s in several forms: write them in one"
-    does = "leave it empty, or call it missing (--missing)"
-    return f"column {name!r} holds {odd[:60]!r}, which is no {kind}: {does}"
-
-
-def _observed(values: pa.Array) -> pa.Array:
+def observed(values: pa.Array) -> pa.Array:
     """Trim the cells; leave out those that mean "missing"."""
-    trimmed = _trimmed(values)
+    trimmed = pc.utf8_trim_whitespace(values)
+    return trimmed.filter(pc.invert(_gaps(trimmed)))
+
+
+def _gaps(trimmed: pa.Array) -> pa.Array:
     gaps = pc.or_(pc.is_in(trimmed, value_set=pa.array(MISSING)), pc.equal(trimmed, ""))
-    return trimmed.filter(pc.invert(pc.fill_null(gaps, True)))
+    return pc.fill_null(gaps, True)
 
 
-def _trimmed(values: pa.Array) -> pa.Array:
-    """Trim the cells; a typographic minus is one."""
-    return pc.replace_substring(pc.utf8_trim_whitespace(values), "\u2212", "-")
+def _signed(cells: pa.Array) -> pa.Array:
+    """Write minus as one does: a typographic one is one, and so are (1.50) and 1.50- of accounts.
+
+    Examples
+    --------
+    >>> _signed(pa.array(["\u22121.5", "(€ 1.50)", "1.50-", "(kg)"])).to_pylist()
+    ['-1.5', '-€ 1.50', '-1.50', '(kg)']
+    """
+    cells = pc.replace_substring(cells, "\u2212", "-")
+    cells = pc.replace_substring_regex(cells, r"^\(\s*([^()+\p{L}-]*\d[^()]*)\)$", r"-\1")
+    return pc.replace_substring_regex(cells, r"^(\d[\d.,]*)-$", r"-\1")
 
 
 def hold_digits(cells: Iterable[str]) -> bool:
@@ -303,6 +295,11 @@ def readable(cells: pa.Array, cast: Callable[[pa.Array, str], Any], form: str) -
     return True
 
 
+def is_of(cells: pa.Array, form: str) -> bool:
+    """Tell whether all of these, as they are written, are of a form."""
+    return readable(_signed(cells), _cast, form)
+
+
 def _readable_alike(cells: pa.Array, one: str, two: str) -> bool:
     return bool(_cast(cells, one).equals(_cast(cells, two)))
 
@@ -315,10 +312,9 @@ def read_notation(name: str, values: pa.Array, form: str) -> pa.Array:
     >>> read_notation("price", pa.array(["€ 1.234,50", "?", "7,00 €"]), "comma").to_pylist()
     [1234.5, None, 7.0]
     """
-    trimmed = _trimmed(values)
-    gaps = pc.or_(pc.is_in(trimmed, value_set=pa.array(MISSING)), pc.equal(trimmed, ""))
-    there = np.flatnonzero(~np.asarray(pc.fill_null(gaps, True)))
-    cells = trimmed.take(pa.array(there))
+    trimmed = pc.utf8_trim_whitespace(values)
+    there = np.flatnonzero(~np.asarray(_gaps(trimmed)))
+    cells = _signed(trimmed.take(pa.array(there)))
     try:
         numbers = _cast(cells, form)
     except pa.ArrowInvalid:
@@ -336,6 +332,8 @@ def _cast(cells: pa.Array, form: str) -> Any:
     if form == "zoned":
         _check(cells, _ZONED)
         return days(cells.cast(pa.timestamp("us", "UTC")))
+    if form == "clock":
+        return _time(cells)
     if form in _DATES:
         return days(_iso(cells, *_DATES[form]).cast(pa.timestamp("us")))
     _check(cells, _NUMBER[form])
@@ -343,6 +341,17 @@ def _cast(cells: pa.Array, form: str) -> Any:
     groups = _BLANKS + ("," if form == "point" else ".")
     digits = pc.replace_substring_regex(digits, f"[{groups}]", "")
     return pc.replace_substring(digits, ",", ".").cast(pa.float64())
+
+
+def _time(cells: pa.Array) -> Any:
+    """Read 6:30 or 18:00:00 as parts of a day, as `days` does."""
+    _check(cells, _TIME)
+    parts = [
+        pc.replace_substring_regex(cells, _TIME, rf"0\{i}").cast(pa.float64()) for i in (1, 2, 3)
+    ]
+    hours, minutes, seconds = parts
+    whole = pc.add(pc.multiply(hours, 3600.0), pc.add(pc.multiply(minutes, 60.0), seconds))
+    return pc.divide(whole, _DAY)
 
 
 def _iso(cells: pa.Array, pattern: str, order: str) -> pa.Array:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from misnomer.rows.files.arrow import arrow_parts, arrow_schema, footer, parquet_parts
-from misnomer.rows.files.dialect import Dialect, known_of
+from misnomer.rows.files.dialect import Dialect, check_dialect, known_of
 from misnomer.rows.files.excel import holds_workbook, read_workbook
 from misnomer.rows.files.json import line_parts, read_array
 from misnomer.rows.files.parsed import text_parts
@@ -125,6 +125,7 @@ def scan(
     if len(several) > 1:
         raise ValueError(f"{path}: files of several kinds ({', '.join(several)}): name one kind")
     dialect = dialect or known_of(path)
+    check_dialect(dialect, several[0], str(path))
     told = bad if skip_bad else None
     reading = Reading(list(kinds), base, rows, told, mapped, dialect, keep)
     schema, parts = _FORMS[several[0]](reading)
@@ -167,9 +168,15 @@ def kind_of(path: str) -> str:
     _refuse_foreign(head, suffix, path)
     if _is_workbook(head, suffix, path):
         return "workbook"
-    if suffix in (".jsonl", ".ndjson", ".json") or head.lstrip().startswith(b"{"):
-        return "array" if head.lstrip().startswith(b"[") else "json"
+    begin = _begin(head)
+    if suffix in (".jsonl", ".ndjson", ".json") or begin.startswith((b"{", b"[{")):
+        return "array" if begin.startswith(b"[") else "json"
     return "text"
+
+
+def _begin(head: bytes) -> bytes:
+    """Leave out a mark of UTF-8 and blanks."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _is_workbook(head: bytes, suffix: str, name: str) -> bool:
@@ -191,7 +198,7 @@ def _is_workbook(head: bytes, suffix: str, name: str) -> bool:
 
 def _refuse_foreign(head: bytes, suffix: str, name: str) -> None:
     """Name the files that other programs write for tables, and what to do with them."""
-    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    begin = _begin(head).lower()
     what = next((what for mark, what in _PAGES.items() if begin.startswith(mark)), "")
     what = what or _PROGRAMS.get(suffix, "")
     if what:

@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import openpyxl
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -111,6 +112,59 @@ def test_lines_are_counted_as_editors_do(tmp_path):
         read_table(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("t.json", {"missing": "n.d."}),
+        ("t.jsonl", {"encoding": "cp1252"}),
+        ("t.parquet", {"header": False}),
+        ("t.csv", {"sheet": 2}),
+        ("t.xlsx", {"sep": ";"}),
+    ],
+)
+def test_what_would_not_be_heard_is_refused(tmp_path, name, said):
+    frame, path = pd.DataFrame({"x": [1, 2]}), tmp_path / name
+    {
+        "t.json": lambda: frame.to_json(path, orient="records"),
+        "t.jsonl": lambda: frame.to_json(path, orient="records", lines=True),
+        "t.parquet": lambda: frame.to_parquet(path),
+        "t.csv": lambda: frame.to_csv(path),
+        "t.xlsx": lambda: frame.to_excel(path),
+    }[name]()
+    with pytest.raises(
+        ValueError, match=rf"{name}: {next(iter(said))} \(--.*another kind: leave it out"
+    ):
+        both(path, dialect_of(said))
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_number"),
+    [
+        (["7.200", "11.300", "980"], False),  # a thousand, or a part of one
+        (["12,5", "1.103"], False),  # which the notation reads, see below
+        (["1,5", "3.2"], False),
+        (["7.2", "11.300", "980"], True),
+        (["0.123", "1.234"], True),
+    ],
+)
+def test_points_beside_semicolons_may_be_thousands(tmp_path, cells, is_number):
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n" + "".join(f"{cell};a\n" for cell in cells), encoding="utf-8")
+    column = both(path).column("x")
+    assert pa.types.is_floating(column.type) == is_number
+    path.write_text("x;y\n" + "".join(f"{cell};0.5\n" for cell in cells), encoding="utf-8")
+    decimals = "," not in "".join(cells)  # the other column shows what a point is
+    assert pa.types.is_floating(both(path).column("x").type) == decimals
+
+
+def test_thousands_and_decimals_of_one_column_are_read_together(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{i},5;{'ab'[i % 2]}\n" for i in range(60)] + ["1.103;a\n", "2.200,5;b\n"]
+    path.write_text("x;y\n" + "".join(lines), encoding="utf-8")
+    found = audit(path, label="y")
+    assert found.batch.blocks[0].values[-2:, 0].tolist() == [1103.0, 2200.5]
+
+
 def test_missing_words_are_missing_everywhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("word,number\nn.d.,1\na, n.d.\nb,3\n")
@@ -174,6 +228,11 @@ class TestWorkbooks:
             "note": ["a", None],
             "mixed": ["1", "x"],
         }
+
+    def test_a_number_may_mean_missing(self, tmp_path):
+        path = book(tmp_path / "t.xlsx", data=[["x", "y"], [1.5, -99], [-99.0, 3], [99, True]])
+        table = both(path, dialect_of({"missing": "-99"}))
+        assert table.to_pydict() == {"x": [1.5, None, 99], "y": [None, "3", "True"]}
 
     def test_which_sheet(self, tmp_path):
         path = book(tmp_path / "t.xlsx", empty=[], a=[["x"], [1]], b=[["x"], [2]])

@@ -15,7 +15,7 @@ from misnomer.rows.scan import read_table, scan
 CELLS = st.sampled_from(
     [
         *("", " ", "NA", "?", "007", "1,5", "2024-01-31", "2024-01-31 10:00:00", "a b", "3", "0.5"),
-        *("-7", " 2", "1e3", "x,y", "nan", "inf", "0", "T"),
+        *("-7", " 2", "1e3", "x,y", "nan", "inf", "0", "T", "1.234"),
     ]
 )
 SOME = st.lists(st.tuples(CELLS, st.sampled_from(["1.5", "2.5", "NA"])), min_size=1, max_size=40)
@@ -33,18 +33,21 @@ def whole(found):
     return pa.concat_tables(map(decoded_table, found.batches(found.names))).combine_chunks()
 
 
-def write(path, rows):
-    lines_of = (f'"{one}",{two},{i}.5' for i, (one, two) in enumerate(rows))
-    path.write_text("first,second,third\n" + "\n".join(lines_of) + "\n")
+def write(path, rows, separator=","):
+    head = separator.join(["first", "second", "third"])
+    lines = (separator.join([f'"{one}"', two, f"{i + 1}.5"]) for i, (one, two) in enumerate(rows))
+    if separator == ";":  # all of them may be thousands, but for 0.500 and the like
+        lines = (line.replace(".5", ".500") for line in lines)
+    path.write_text("\n".join([head, *lines]) + "\n")
     return path
 
 
 @settings(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(SOME)
-def test_whatever_comes_after_the_first_block(tmp_path, small, rows):
-    path = write(tmp_path / "t.csv", rows)
+@given(SOME, st.sampled_from([",", ";"]))
+def test_whatever_comes_after_the_first_block(tmp_path, small, rows, separator):
+    path = write(tmp_path / "t.csv", rows, separator)
     want = read_table(path).combine_chunks()
     got = whole(scan(path))
     assert got.schema == want.schema

@@ -11,7 +11,7 @@ the other cells are numbers or dates.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,8 @@ class Guess:
     # whether one has so many digits that a double would round it: it names something
     long: bool = False
     clean: bool = True  # whether no cell has white space around it
+    # of the points in numbers: "thousand" where they could separate thousands, else "decimal"
+    points: frozenset[str] = frozenset()
 
     def __add__(self, other: Guess) -> Guess:
         return Guess(
@@ -75,6 +77,7 @@ class Guess:
             self.code or other.code,
             self.long or other.long,
             self.clean and other.clean,
+            self.points | other.points,
         )
 
     @property
@@ -83,13 +86,18 @@ class Guess:
         full = len(self.head) >= HEAD
         return not self.possible or (full and not _plausible(self.head))
 
-    def kind(self, *, decimal_comma: bool = False) -> str:
-        """Name the kind that the column is, if no cell is to come."""
+    def kind(self, *, decimal_comma: bool = False, thousands: bool = False) -> str:
+        """Name the kind that the column is, if no cell is to come.
+
+        Where ``thousands`` may have points, numbers of which all could be such are texts: how they
+        are written is looked at later.
+        """
         if not self.numbers or not _plausible(self.head):
             return "text"
         order = [kind for kind in _IMPLIED if kind != "comma" or decimal_comma]
         found = next((kind for kind in order if kind in self.possible), "text")
         named = (found == "int" and self.code) or (found == "float" and self.long)
+        named = named or (thousands and found == "float" and self.points == {"thousand"})
         return "text" if named else found
 
 
@@ -107,10 +115,13 @@ def guess(values: pa.Array, sofar: Guess | None = None) -> Guess:
     if not _plausible(head) and (sofar is None or len(sofar.head) < HEAD):
         return Guess(head, frozenset(), len(cells))
     left = _ALL if sofar is None else sofar.possible  # what is ruled out is not tried again
+    dotted = cells.filter(pc.match_substring(cells, "."))
+    left = left - {"comma"} if len(dotted) else left  # in no number both mark decimals
     found = (_IMPLIED[kind] for kind in _IMPLIED if kind in left and readable(cells, _cast, kind))
-    possible: frozenset[str] = next(found, frozenset())
+    possible: frozenset[str] = next(found, frozenset()) & left
     code, long = "int" in possible and _has_code(cells), "float" in possible and _has_long(cells)
-    return Guess(head, possible, len(cells), code, long, clean)
+    points = _points(dotted) if "float" in possible else frozenset[str]()
+    return Guess(head, possible, len(cells), code, long, clean, points)
 
 
 def typed(values: pa.ChunkedArray, *, decimal_comma: bool = False) -> pa.ChunkedArray:
@@ -134,6 +145,24 @@ def without_words(values: pa.Array, missing: tuple[str, ...]) -> pa.Array:
         return values
     said = pc.is_in(pc.utf8_trim_whitespace(values), value_set=pa.array(missing))
     return emptied(values, said)
+
+
+def _points(dotted: pa.Array) -> frozenset[str]:
+    """Tell what the points of these numbers can mean.
+
+    Examples
+    --------
+    >>> sorted(_points(pa.array(["1.234", "-12.000"]))), sorted(_points(pa.array(["0.123", "1.5"])))
+    (['thousand'], ['decimal'])
+    """
+    grouped = pc.match_substring_regex(dotted, r"^[+-]?[1-9]\d{0,2}\.\d{3}$")
+    return frozenset("thousand" if one else "decimal" for one in pc.unique(grouped).to_pylist())
+
+
+def may_have_thousands(guesses: Iterable[Guess], separator: str | None) -> bool:
+    """Tell whether points may separate thousands: beside semicolons, and nowhere decimals."""
+    numbers = (one for one in guesses if "float" in one.possible)
+    return separator == ";" and not any("decimal" in one.points for one in numbers)
 
 
 def _has_code(cells: pa.Array) -> bool:

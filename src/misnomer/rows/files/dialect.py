@@ -62,6 +62,30 @@ def dialect_of(said: Mapping[str, Any] | Dialect | None) -> Dialect:
     )
 
 
+_TOLD = {  # by whom each is heard, and how it is said
+    "encoding": (("text",), "encoding (--encoding)"),
+    "separator": (("text",), "sep (--sep)"),
+    "header": (("text", "workbook"), "header (--no-header)"),
+    "missing": (("text", "workbook"), "missing (--missing)"),
+    "sheet": (("workbook",), "sheet (--sheet)"),
+}
+
+
+def check_dialect(dialect: Dialect, kind: str, path: str) -> None:
+    """Refuse what is said of a file that does not hear it.
+
+    Examples
+    --------
+    >>> check_dialect(Dialect(sheet="2"), "workbook", "a.xlsx")
+    >>> check_dialect(Dialect(sheet="2"), "text", "a.csv")
+    Traceback (most recent call last):
+    ValueError: a.csv: sheet (--sheet) is for files of another kind: leave it out
+    """
+    for name, (kinds, said) in _TOLD.items():
+        if getattr(dialect, name) != getattr(Dialect(), name) and kind not in kinds:
+            raise ValueError(f"{path}: {said} is for files of another kind: leave it out")
+
+
 class DescribedPath(str):
     """A path that knows how its file is to be read.
 

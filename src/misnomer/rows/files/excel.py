@@ -179,6 +179,8 @@ def _lines(cells: list[list[Any]]) -> int:
 
 
 def _is_gap(cell: Any, gaps: set[str]) -> bool:
+    if type(cell) in (int, float):
+        return f"{cell:.15g}" in gaps  # a number that means "missing", such as -99
     return cell is None or (isinstance(cell, str) and cell.strip() in gaps)
 
 

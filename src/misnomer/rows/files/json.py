@@ -42,6 +42,8 @@ _ONE_OBJECT = (
     "(pandas: to_json(path, orient='records'))"
 )
 
+_NO_UTF8 = "this is not UTF-8, as JSON is: write it with encoding='utf-8'"
+
 Path = tuple[str, ...]  # from a row to a value within it
 Types = Mapping[Path, str]
 
@@ -191,6 +193,8 @@ class LinesPart:
                     where = f"{self.name}: line {number}"
                     if number == 1 and line.strip() == b"{":
                         return f"{self.name}: {_ONE_OBJECT}"
+                    if row is None and not _is_utf8(line):
+                        return f"{where}: {_NO_UTF8}"
                     if line.strip() and row is None:
                         return f"{where} is no JSON object: {mend}"
                     if odd := unusual(row, types):
@@ -235,6 +239,8 @@ def read_array(path: str) -> pa.Table:
         rows = json.loads(data.decode("utf-8-sig"))
     except DAMAGED_GZIP as error:
         raise ValueError(complaint(path, error)) from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: {_NO_UTF8}") from None
     except (ValueError, RecursionError) as error:
         why = str(error).splitlines()[0][:120]
         raise ValueError(f"{path}: this is JSON that cannot be read ({why})") from None
@@ -243,6 +249,14 @@ def read_array(path: str) -> pa.Table:
         raise ValueError(f"{path}: entry {odd + 1} of the array is no object with named cells")
     table: pa.Table = as_table(rows)
     return table if rows else pa.table({})
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _holds_columns(schema: pa.Schema) -> bool:

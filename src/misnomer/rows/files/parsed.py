@@ -20,7 +20,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from misnomer.rows.files.cells import HEAD, TYPES, Guess, cast_cells, guess
+from misnomer.rows.files.cells import HEAD, TYPES, Guess, cast_cells, guess, may_have_thousands
 from misnomer.rows.files.delimited import (
     NotTextError,
     NotUTF8Error,
@@ -36,7 +36,6 @@ from misnomer.rows.parts import ROWS, Found, Part, PartView, Reading
 _WORDS = pa.dictionary(pa.int32(), pa.string())
 _FIRST = 1 << 18  # bytes of the first block
 _BATCH = 1 << 23  # bytes of a batch, about
-_NUMBERS = ("float", "comma")  # what cells that were read as reals can turn out to be
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class ParsedPart(PartView):
     def holds(self) -> bool:
         """Whether what was read as numbers is numbers: text cannot be told from them again."""
         return all(
-            self.kinds[name] in _NUMBERS
+            self.kinds[name] == "float"
             for name, kind in self.types.items()
             if pa.types.is_floating(kind)
         )
@@ -130,7 +129,8 @@ def parsed(part: TextPart, *, keep: bool = False) -> tuple[list[Guess], ParsedPa
         first = next(replace(part, block=_FIRST).batches(part.header), None)
         if first is None:
             return None
-        types = dict(zip(part.header, map(_type, first.columns), strict=True))
+        chosen = [_type(values, part.dialect.separator) for values in first.columns]
+        types = dict(zip(part.header, chosen, strict=True))
         schema = pa.schema(list(types.items()))
         store: list[pa.RecordBatch] | SpillFile = [] if keep else SpillFile(schema)
         found = _guesses(replace(part, types=types), store)
@@ -139,9 +139,10 @@ def parsed(part: TextPart, *, keep: bool = False) -> tuple[list[Guess], ParsedPa
     return found, ParsedPart(part, store, types, {})
 
 
-def _type(values: pa.Array) -> pa.DataType:
-    """Choose what to read a column as, by its first cells."""
-    if guess(values).kind() == "float":
+def _type(values: pa.Array, separator: str | None) -> pa.DataType:
+    """Choose what to read a column as, by its first cells; as reals, its points are forgotten."""
+    guessed = guess(values)
+    if guessed.kind() == "float" and (separator != ";" or "decimal" in guessed.points):
         return pa.float64()
     few = len(pc.unique(values)) <= len(values) / 2
     return _WORDS if few else pa.string()
@@ -192,7 +193,8 @@ def _guess(values: pa.Array, before: Guess) -> Guess:
     if pa.types.is_floating(values.type):
         if not pc.all(pc.is_finite(values)).as_py() and values.null_count < len(values):
             raise ValueError("whether infinity is a number depends on where it stands")
-        return Guess(possible=frozenset(_NUMBERS), numbers=len(values) - values.null_count)
+        seen, points = len(values) - values.null_count, frozenset(["decimal"])
+        return Guess(possible=frozenset(["float"]), numbers=seen, points=points)
     if pa.types.is_dictionary(values.type):
         first = len(before.head) < HEAD  # the first cells are looked at one by one
         values = values.dictionary_decode() if first else values.dictionary
@@ -238,7 +240,10 @@ def text_parts(reading: Reading, opened_as: Callable[[str], Open] | None = None)
             raise ValueError(f"{part.name}: column {odd!r} is not in all of the files")
     totals = {name: _total(name, found) for name in first.header}
     comma = first.dialect.separator == ";"  # where a semicolon separates, a comma marks decimals
-    kinds = {name: total.kind(decimal_comma=comma) for name, total in totals.items()}
+    grouped = may_have_thousands(totals.values(), first.dialect.separator)
+    kinds = {
+        name: total.kind(decimal_comma=comma, thousands=grouped) for name, total in totals.items()
+    }
     clean = {name for name, total in totals.items() if total.clean and not dialect.missing}
     schema = pa.schema([pa.field(name, TYPES[kinds[name]]) for name in first.header])
     return schema, tuple(
