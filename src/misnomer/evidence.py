@@ -192,7 +192,7 @@ class Explanation:
         """All of the sum as (name, value, weight), the prior and the given label included."""
         columns = zip(self.names, self.values, self.weights.tolist(), strict=True)
         own = (
-            ("(share of the class)", None, self.prior),
+            ("(without any column)", None, self.prior),
             ("(given label)", self.given, self.label),
         )
         return (*columns, *own)

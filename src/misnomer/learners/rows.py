@@ -30,7 +30,7 @@ Matrix = Any  # (n, s) array, dense or sparse
 
 FOLDS = 5
 FOLDS_OF_FEW, FEW_ROWS = 10, 300  # rows below which ten folds are dealt
-DEALS_OF_FEW, DEALS_OF_SOME, SOME_ROWS = 3, 4, 1000  # of ten folds, and of five
+DEALS, SOME_ROWS = 3, 1000  # few rows are dealt more than once
 COPIES_SHARE = 0.25  # of distinct rows, below which equal rows are no copies: values are few
 THICK = 0.2  # share of filled cells from which statistics are written out densely
 SHARE_ROUNDS = 20  # of EM over the class shares behind the answers
@@ -237,12 +237,10 @@ def how_many_deals(rows: int) -> int:
 
     Examples
     --------
-    >>> how_many_deals(100), how_many_deals(500), how_many_deals(5000)
-    (3, 4, 1)
+    >>> how_many_deals(500), how_many_deals(5000)
+    (3, 1)
     """
-    if rows < FEW_ROWS:
-        return DEALS_OF_FEW
-    return DEALS_OF_SOME if rows < SOME_ROWS else 1
+    return DEALS if rows < SOME_ROWS else 1
 
 
 def row_keys(batch: Batch) -> Keys:
