@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import IO
@@ -234,22 +234,31 @@ def text_parts(reading: Reading, opened_as: Callable[[str], Open] | None = None)
 
     found = [seen for _, seen in reading.each(look)]
     first = found[0][0]
-    for part, _, _ in found[1:]:
-        if set(part.header) != set(first.header):
-            odd = sorted(set(part.header) ^ set(first.header))[0]
-            raise ValueError(f"{part.name}: column {odd!r} is not in all of the files")
+    _check_same_columns([part for part, _, _ in found])
     totals = {name: _total(name, found) for name in first.header}
-    comma = first.dialect.separator == ";"  # where a semicolon separates, a comma marks decimals
-    grouped = may_have_thousands(totals.values(), first.dialect.separator)
-    kinds = {
-        name: total.kind(decimal_comma=comma, thousands=grouped) for name, total in totals.items()
-    }
+    kinds = _kinds(totals, first.dialect.separator)
     clean = {name for name, total in totals.items() if total.clean and not dialect.missing}
     schema = pa.schema([pa.field(name, TYPES[kinds[name]]) for name in first.header])
     return schema, tuple(
         _part_of(replace(part, kinds=kinds, clean=frozenset(clean)), parsed_part)
         for part, _, parsed_part in found
     )
+
+
+def _check_same_columns(parts: Sequence[TextPart]) -> None:
+    for part in parts[1:]:
+        odd = sorted(set(part.header) ^ set(parts[0].header))
+        if odd:
+            raise ValueError(f"{part.name}: column {odd[0]!r} is not in all of the files")
+
+
+def _kinds(totals: Mapping[str, Guess], separator: str | None) -> dict[str, str]:
+    """Say what each column is; where a semicolon separates, a comma marks decimals."""
+    said = {
+        "decimal_comma": separator == ";",
+        "thousands": may_have_thousands(totals.values(), separator),
+    }
+    return {name: total.kind(**said) for name, total in totals.items()}
 
 
 def _total(name: str, found: list[_Understood]) -> Guess:
