@@ -112,10 +112,25 @@ def _value(block: Block, column: Column, j: int) -> Any:
     if isinstance(block, Flags):
         return column.categories[(int(block.bits[0, j // 8]) >> (j % 8)) & 1]
     assert isinstance(block, Reals)
-    number = float(block.values[0, j])
+    return cell_of(column, float(block.values[0, j]))
+
+
+def cell_of(column: Column, number: float) -> str | float:
+    """Read a number of a column back as the user knows it: a time, a date, or itself."""
     if column.form == "clock":
         return clock_text(number)
     return date_text(number) if column.is_date else number
+
+
+def amount(value: float) -> str:
+    """Write a number of a cell as people do: 15,670, not 1.567e+04; a year has no comma.
+
+    Examples
+    --------
+    >>> [amount(x) for x in (15670.0, 2024.0, 1452.38, 0.123456, -3.0, 1e-7, 2.5e15)]
+    ['15,670', '2024', '1452', '0.1235', '-3', '1e-07', '2.5e+15']
+    """
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def clock_text(days: float) -> str:

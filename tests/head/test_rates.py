@@ -7,7 +7,15 @@ import pytest
 from scipy import sparse
 
 from misnomer import audit
-from misnomer.head.rates import Labeled, choose_strata, error_rates, fitted, strata_of_groups
+from misnomer.head.rates import (
+    Labeled,
+    Strata,
+    choose_strata,
+    error_rates,
+    fitted,
+    strata_of_groups,
+)
+from misnomer.head.words import value_of
 from misnomer.kernels.blocks import Codes
 from misnomer.table import Batch, Column, Schema
 
@@ -84,6 +92,21 @@ def test_errors_that_follow_a_number_or_a_count_are_no_classes(kind, seed):
     assert (flagged & wrong).sum() > 0.3 * wrong.sum()
     assert (flagged & wrong).sum() > 0.6 * flagged.sum()
     assert any("Errors differ by" in one for one in found.verdict.sentences)
+
+
+@pytest.mark.parametrize(
+    ("form", "edges", "said"),
+    [
+        ("", [15670.0, 67087.0], ["up to 15,670", "15,670 to 67,087", "over 67,087"]),
+        ("clock", [0.25], ["up to 6:00", "over 6:00"]),
+        ("date", [19643.0], ["up to 2023-10-13", "over 2023-10-13"]),
+    ],
+)
+def test_where_errors_gather_is_said_as_the_column_is_written(form, edges, said):
+    schema = Schema((Column("x", "gaussian", form=form),))
+    channels = np.repeat(np.eye(2)[None], len(said) + 1, axis=0)
+    strata = Strata("x", channels, np.ones((len(said) + 1, 2)), np.array(edges), (0, 0))
+    assert [value_of(strata, schema, at) for at in range(len(said))] == said
 
 
 @pytest.mark.parametrize("name", ["group", "margin"])

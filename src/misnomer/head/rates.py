@@ -85,12 +85,13 @@ class Strata:
 
     def of(self, batch: Batch, logits: Array) -> Places:
         """Find the stratum of each row, (n,)."""
-        if self.by_margin and self.edges is not None:
+        found: Places
+        if self.place[0] >= 0:
+            found = _values(batch.blocks[self.place[0]], self.place[1], self.edges)
+        elif self.edges is not None:
             return margin_levels(logits, self.edges)
-        if self.by_group:
-            found = np.full(len(batch), -1) if batch.group is None else batch.group
         else:
-            found = _values(batch, *self.place, self.edges)
+            found = np.asarray(np.full(len(batch), -1) if batch.group is None else batch.group)
         inside = (found >= 0) & (found < self.none)
         return np.where(inside, found, self.none).astype(np.intp)
 
@@ -107,9 +108,8 @@ def _ahead(logits: Array) -> Array:
     return np.asarray(top[:, -1] - top[:, -2])
 
 
-def _values(batch: Batch, place: int, column: int, edges: Array | None = None) -> Places:
+def _values(block: Block, column: int, edges: Array | None = None) -> Places:
     """Number the values of a column, (n,); -1 where there is none."""
-    block = batch.blocks[place]
     if isinstance(block, Codes):
         codes = block.codes[:, column].astype(np.intp)
         return np.where(codes < block.sizes[column], codes, -1)
@@ -321,20 +321,18 @@ def _candidates(
     if logits.shape[1] > 1:
         hard = cuts(_ahead(logits), rows.weight, MARGIN_LEVELS)
         yield Candidate("margin", margin_levels(logits, hard), MARGIN_LEVELS, hard)
-    for block, group in enumerate(schema.groups):
-        for name, column, count in _columns(schema, group, batch.blocks[block]):
-            edges = _quarters(batch.blocks[block], column, places, rows.weight)
-            count = count if edges is None else len(edges) + 1
+    for place, group in enumerate(schema.groups):
+        columns = list(_columns(schema, group, batch.blocks[place]))
+        labeled = batch.blocks[place].take(places if columns else [])
+        for name, column, count in columns:
+            edges = None
+            if isinstance(labeled, Reals):
+                edges = cuts(labeled.values[:, column].astype(float), rows.weight, QUARTERS)
+                count = len(edges) + 1
             if 2 <= count <= MOST_VALUES:
-                found = _values(batch, block, column, edges)[places]
+                found = _values(labeled, column, edges)
                 stratum = np.where(found >= 0, found, count).astype(np.intp)
-                yield Candidate(name, stratum, count, edges, (block, column))
-
-
-def _quarters(block: Block, column: int, places: Places, weight: Array) -> Array | None:
-    if not isinstance(block, Reals):
-        return None
-    return cuts(block.values[places, column].astype(float), weight, QUARTERS)
+                yield Candidate(name, stratum, count, edges, (place, column))
 
 
 def _columns(schema: Schema, group: Group, block: Block) -> Iterator[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.estimate import Estimate
-from misnomer.evidence import date_text
+from misnomer.evidence import amount, cell_of
 from misnomer.families import Gaussian
 from misnomer.head.answer import Answer, Totals
 from misnomer.head.profile import PLAUSIBLE, Scan
@@ -89,7 +89,8 @@ def value_of(strata: Strata, schema: Schema, at: int) -> str:
     column = schema.columns[group.members[place]]
     if strata.edges is None:
         return repr(column.categories[at]) if column.categories else ("on" if at else "off")
-    ends = [date_text(x) if column.is_date else f"{x:,.4g}" for x in strata.edges.tolist()]
+    cells = [cell_of(column, x) for x in strata.edges.tolist()]
+    ends = [cell if isinstance(cell, str) else amount(cell) for cell in cells]
     if at == 0:
         return f"up to {ends[0]}"
     return f"over {ends[-1]}" if at == len(ends) else f"{ends[at - 1]} to {ends[at]}"

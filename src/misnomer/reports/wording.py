@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from misnomer.estimate import Estimate
+from misnomer.evidence import amount
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -150,17 +151,6 @@ def shown(value: Any, longest: int = 60) -> str:
     written = re.sub("\r\n|\r|\n", "⏎", str(value))
     written = _UNSAFE.sub("\ufffd", written.replace("\t", " ")) or "(empty)"
     return written if len(written) <= longest else written[: longest - 1] + "…"
-
-
-def amount(value: float) -> str:
-    """Write a number of a cell as people do: 15,670, not 1.567e+04; a year has no comma.
-
-    Examples
-    --------
-    >>> [amount(x) for x in (15670.0, 2024.0, 1452.38, 0.123456, -3.0, 1e-7, 2.5e15)]
-    ['15,670', '2024', '1452', '0.1235', '-3', '1e-07', '2.5e+15']
-    """
-    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def headline(audit: Audit) -> str:
