@@ -8,6 +8,7 @@ import pytest
 
 from misnomer import NoisyLabelClassifier, audit
 from misnomer.head.checked import FEWEST_DRAWN, checked_joint, label_worths, sureness
+from misnomer.head.explain import Search
 from misnomer.head.objective import Typical
 from misnomer.learners.naive_bayes import USUAL
 from tests.head.test_objective import problem
@@ -138,3 +139,12 @@ def test_calibrated_logits_are_left_about_as_sure_as_they_are():
     true = (share.cumsum(axis=1) > rng.random((4000, 1))).argmax(axis=1)
     assert sureness(logits, true, np.ones(4000)) == pytest.approx(1.0, abs=0.06)
     assert sureness(3 * logits, true, np.ones(4000)) == pytest.approx(1 / 3, abs=0.02)
+
+
+def test_that_labels_are_worth_less_is_one_idea_in_several_sizes(monkeypatch):
+    X, given, true = rule_labeled(300)
+    checked, weight = drawn(true, 20)
+    monkeypatch.setattr(Search, "_surprise", lambda self, one: 7.0)
+    told = NoisyLabelClassifier().fit(X, given, checked=checked, design_weight=weight)
+    weights = told.fit_.details.opinion.answer.weights
+    assert weights.tolist() == pytest.approx([0.5, 0.25, 0.25])

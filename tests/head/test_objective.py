@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, dirichlet_multinomial
 
+from misnomer.head.explain import Search, even, speaks_for_own
 from misnomer.head.objective import (
     BELIEFS,
     RATE_ROWS,
@@ -184,3 +185,27 @@ def test_pace_of_the_channel_is_that_of_complete_data():
     np.add.at(counts, (label, known), 1.0)
     pace = told.pace(told.write(channel), typical)[-9:].reshape(3, 3)
     assert pace == pytest.approx(1 / np.sqrt(counts * (1 - channel)), rel=1e-9)
+
+
+def reversed_problem(told=0):
+    """Pose a problem whose columns speak for the other label of two."""
+    found, rng = problem("labels", n=200, J=2, K=2)
+    label = rng.integers(2, size=200)
+    known = np.where(np.arange(200) < told, 1 - label, -1)
+    scores = [Scored(2.0 - 4.0 * np.eye(2)[label], one.scorer) for one in found.scored]
+    return replace(found, rows=replace(found.rows, label=label, known=known), scored=scores)
+
+
+def test_every_label_speaks_for_its_own_class():
+    backward, typical = reversed_problem(), Typical(0.4)
+    vector = backward.write(even(2, 0.4))
+    free = backward.read(backward.minimum(vector, typical, max_iter=200, tol=1e-9)[0])
+    assert not speaks_for_own(free.channel)  # alone, the search exchanges the classes
+    held = Search().climb(backward, vector, typical)
+    assert speaks_for_own(held.point.channel)
+
+
+def test_rows_whose_class_is_told_may_say_that_a_label_means_another_class():
+    backward = reversed_problem(told=100)
+    found = Search().climb(backward, backward.write(even(2, 0.4)), Typical(0.4))
+    assert not speaks_for_own(found.point.channel)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.head.checked import (
+    FEWEST_DRAWN,
     beside_labels,
     checked_joint,
     is_drawn,
@@ -54,6 +55,8 @@ FIRST_STEPS = 30  # of a search from each of several starts; the best goes on
 CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
+HELD_FACTOR, MOST_HELD = 3.0, 1e5  # by which classes are held together, and how far at the most
+MEANINGLESS = 0.9  # of the error rate at which a label says nothing: no typical rate goes beyond
 LEAST_SHARE = 0.01  # of a learner in the mixture
 
 
@@ -74,7 +77,8 @@ class Explanation:
     converged : bool
         Whether the search ended by itself.
     surprise : float, optional
-        Negative log probability of the classes of checked rows, each by a head that did not know.
+        Negative log probability of the classes of checked rows, each by a head that did not know,
+        and of the explanation before they were asked.
     """
 
     problem: Problem
@@ -218,11 +222,15 @@ class Search:
         asked = (self.ground.behind, *self.through)
         more = [one for who in asked for one in who.cross_fit(rows, view)]
         more += with_few_cells(self.ground.behind, rows, view)
-        scored, out = distinct([*best.problem.scored, *more]), [tempered(best)]
-        for worth in label_worths(rows):
-            problem = beside_labels(best.problem, best.point, scored, worth)
-            out.append(self.best_climb(problem, [start]))
-        return [replace(one, surprise=self._surprise(one)) for one in out]
+        scored, worths = distinct([*best.problem.scored, *more]), label_worths(rows)
+        problems = [beside_labels(best.problem, best.point, scored, worth) for worth in worths]
+        less = [self.best_climb(problem, [start]) for problem in problems]
+        among = float(np.log(len(less)))  # one idea in several sizes: together as likely as labels
+        plain = tempered(best)
+        return [
+            replace(plain, surprise=self._surprise(plain)),
+            *(replace(one, surprise=self._surprise(one) + among) for one in less),
+        ]
 
     def _surprise(self, one: Explanation) -> float:
         """Foretell the classes of checked rows by heads that do not know them."""
@@ -335,7 +343,24 @@ class Search:
             if typical == believed:
                 break
         cost = problem(vector, typical)[0] + belief_cost(typical, problem.size[1], self.beliefs)
-        return Explanation(problem, point, typical, cost, converged)
+        found = Explanation(problem, point, typical, cost, converged)
+        return found if is_told_by_others(problem.rows) else self._held(found)
+
+    def _held(self, found: Explanation) -> Explanation:
+        """Hold classes to one error rate until every label speaks for its own class."""
+        problem, classes = found.problem, found.problem.size[1]
+        typical = replace(
+            found.typical, rate=min(found.typical.rate, MEANINGLESS * (1.0 - 1.0 / classes))
+        )
+        while not speaks_for_own(found.point.channel) and typical.rows < MOST_HELD:
+            typical = replace(typical, rows=HELD_FACTOR * typical.rows)
+            start = problem.write(even(classes, typical.rate), found.point)
+            vector, value, converged = problem.minimum(
+                start, typical, max_iter=self.max_iter, tol=self.tol
+            )
+            cost = value + belief_cost(typical, classes, self.beliefs)
+            found = Explanation(problem, problem.read(vector), typical, cost, converged)
+        return found
 
 
 def tempered(one: Explanation) -> Explanation:
@@ -376,6 +401,27 @@ def stratified_chance(best: Explanation) -> Array | None:
     seen = rows.seen_through(best.point.channel)
     seen[at] = strata.channels[strata.of(rows.batch, logits)[at], rows.label[at]]
     return np.asarray(np.maximum((share * seen).sum(axis=1), LEAST_CHANCE))
+
+
+def speaks_for_own(channel: Array) -> bool:
+    """Tell whether each label is most usual in its own class: seeing it speaks for that class.
+
+    Of two classes the two error rates then add up to less than one. Without it a label means
+    another class, and nothing but a person who knows could tell.
+
+    Examples
+    --------
+    >>> speaks_for_own(np.array([[0.5, 0.2], [0.5, 0.8]]))
+    True
+    >>> speaks_for_own(np.array([[0.5, 0.6], [0.5, 0.4]]))
+    False
+    """
+    return bool((np.diag(channel)[:, None] >= channel - 1e-9).all())
+
+
+def is_told_by_others(rows: Rows) -> bool:
+    """Tell whether labels are not alone: others saw the rows, or told the classes of some."""
+    return rows.evidence is not None or int((rows.known >= 0).sum()) >= FEWEST_DRAWN
 
 
 def distinct(scored: list[Scored]) -> list[Scored]:
