@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom, dirichlet_multinomial
+from scipy.special import comb, logsumexp
+from scipy.stats import beta, betabinom, dirichlet_multinomial
 
 from misnomer.head.explain import Search, even, speaks_for_own
 from misnomer.head.objective import (
@@ -13,7 +14,7 @@ from misnomer.head.objective import (
     RATES,
     Problem,
     Typical,
-    belief_cost,
+    counts_chance,
     typical_rate,
 )
 from misnomer.kernels.blocks import Reals
@@ -150,17 +151,66 @@ def test_classes_alike_ask_for_many_virtual_rows():
     assert typical_rate(alike).rows > typical_rate(unlike).rows
 
 
-def test_cost_of_a_belief_makes_its_density_sum_to_one():
+def test_chance_of_counts_is_that_of_two_beta_binomials():
     """With two labels, a column of the channel is Beta: known numbers of scipy."""
-    one = Typical(0.2, 20.0)
-    cost = belief_cost(one, 2) + BELIEFS.rate_count * np.log1p(-0.2)
-    joint = np.array([[18.0, 3.0], [2.0, 27.0]])
+    one, joint = Typical(0.2, 20.0), np.array([[18.0, 3.0], [2.0, 27.0]])
     wanted = betabinom.logpmf(2, 20, 4, 16) + betabinom.logpmf(3, 30, 4, 16)
-    from scipy.special import comb, gammaln
-
-    counts = joint + one.counts(2, 2)
-    found = gammaln(counts).sum() - gammaln(counts.sum(axis=0)).sum() - cost
+    found = counts_chance(joint, one) - BELIEFS.rate_count * np.log1p(-0.2)
     assert found + np.log(comb(20, 2) * comb(30, 3)) == pytest.approx(wanted, rel=1e-9)
+
+
+def ends(found, typical):
+    vector, _, _ = found.minimum(found.write(even(2, 0.1)), typical, max_iter=500, tol=1e-12)
+    return vector
+
+
+def test_evidence_where_all_classes_are_told_is_exact():
+    """Then the channel has nothing to do with the head: what differs is the chance of counts."""
+    found, rng = problem("labels", n=200, J=2, K=2)
+    label = found.rows.label % 2
+    known = np.where(rng.random(200) < 0.2, 1 - label, label)
+    found = replace(found, rows=replace(found.rows, label=label, known=known))
+    few, many = Typical(0.002, 50.0), Typical(0.2, 50.0)
+    joint = np.zeros((2, 2))
+    np.add.at(joint, (label, known), 1.0)
+    gain = found.evidence_cost(ends(found, few), few) - found.evidence_cost(ends(found, many), many)
+    wanted = counts_chance(joint, many) - counts_chance(joint, few)
+    assert gain == pytest.approx(wanted, abs=1e-4)
+
+
+def test_evidence_sums_over_the_channel_where_its_density_misleads():
+    """Without errors, a rate of 1 in 500 must not lose against 1 in 10 by its flat density."""
+    found, rng = problem("labels", n=200, J=2, K=2)
+    label = found.rows.label % 2
+    scores = [
+        replace(s, scores=3.0 * np.eye(2)[label] + rng.normal(size=(200, 2))) for s in found.scored
+    ]
+    found = replace(found, rows=replace(found.rows, label=label), scored=scores)
+    grid = np.exp(np.linspace(np.log(1e-12), np.log(0.5), 400))
+    width = np.gradient(np.log(grid))
+
+    def summed(typical):
+        """Sum the likelihood over both error rates, by the grid, the head where it is best."""
+        vector = ends(found, typical)
+        point = found.read(vector)
+        share = found.judge(found.logits(point), point.channel).share
+        sides = []
+        for y in (0, 1):
+            rows = label == y
+            right, wrong = np.log(share[rows, y]), np.log(share[rows, 1 - y])
+            one = np.log1p(-grid)[None, :, None] + right[:, None, None]
+            other = np.log(grid)[None, None, :] + wrong[:, None, None]
+            sides.append(np.logaddexp(one, other).sum(axis=0))
+        prior = beta.logpdf(grid, 50 * typical.rate, 50 * (1 - typical.rate)) + np.log(grid * width)
+        return logsumexp(sides[0] + sides[1].T + prior[:, None] + prior[None, :])
+
+    few, many = Typical(0.002, 50.0), Typical(0.1, 50.0)
+    vectors = ends(found, few), ends(found, many)
+    wanted = summed(few) - summed(many)
+    gain = found.evidence_cost(vectors[1], many) - found.evidence_cost(vectors[0], few)
+    gain -= BELIEFS.rate_count * (np.log1p(-0.002) - np.log1p(-0.1))
+    assert wanted > 2.0
+    assert gain == pytest.approx(wanted, abs=0.5)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -30,7 +30,6 @@ from misnomer.head.objective import (
     Point,
     Problem,
     Typical,
-    belief_cost,
     typical_rate,
 )
 from misnomer.head.rates import choose_strata, labeled_rows
@@ -73,7 +72,7 @@ class Explanation:
     typical : Typical
         The typical error rate that was believed.
     cost : float
-        Negative log posterior, with what the belief in that rate costs.
+        Negative log evidence: posterior of the head's parameters, whatever the channel.
     converged : bool
         Whether the search ended by itself.
     surprise : float, optional
@@ -342,7 +341,7 @@ class Search:
             typical = typical_rate(problem.joint(judged.posterior), self.beliefs)
             if typical == believed:
                 break
-        cost = problem(vector, typical)[0] + belief_cost(typical, problem.size[1], self.beliefs)
+        cost = problem.evidence_cost(vector, typical)
         found = Explanation(problem, point, typical, cost, converged)
         return found if is_told_by_others(problem.rows) else self._held(found)
 
@@ -355,10 +354,10 @@ class Search:
         while not speaks_for_own(found.point.channel) and typical.rows < MOST_HELD:
             typical = replace(typical, rows=HELD_FACTOR * typical.rows)
             start = problem.write(even(classes, typical.rate), found.point)
-            vector, value, converged = problem.minimum(
+            vector, _, converged = problem.minimum(
                 start, typical, max_iter=self.max_iter, tol=self.tol
             )
-            cost = value + belief_cost(typical, classes, self.beliefs)
+            cost = problem.evidence_cost(vector, typical)
             found = Explanation(problem, problem.read(vector), typical, cost, converged)
         return found
 

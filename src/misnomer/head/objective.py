@@ -304,6 +304,21 @@ class Problem:
         )
         return end * pace, value, converged
 
+    def evidence_cost(self, vector: Array, typical: Typical) -> float:
+        """Estimate the negative log evidence: the channel is summed over, not only at its best.
+
+        How high a density is at its best says little where it is flat: a channel almost without
+        errors has a low one, for it could as well have a tenth of them. After Cheeseman and Stutz
+        (1996): ``log p(y) = log p(y | C) - log p(N | C) + log p(N)``, with C the best channel and N
+        the counts (given, true) behind it.
+        """
+        point = self.read(vector)
+        joint = self.joint(self.judge(self.logits(point), point.channel).posterior)
+        counts = joint + typical.counts(*joint.shape)
+        at_best = float((counts * np.log(np.maximum(point.channel, LEAST))).sum())
+        chance = counts_chance(joint, typical, self.beliefs)
+        return self(vector, typical)[0] + at_best - chance
+
     def __call__(self, vector: Array, typical: Typical) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""
         point, beliefs = self.read(vector), self.beliefs
@@ -349,9 +364,7 @@ def joint_counts(label: NDArray[np.intp], mass: Array) -> Array:
 
 
 def typical_rate(joint: Array, beliefs: Beliefs = BELIEFS) -> Typical:
-    """Choose the typical error rate by the likelihood of the counts (given, true).
-
-    Dirichlet-multinomial, a column for each class.
+    """Choose the typical error rate that makes the counts (given, true) most likely.
 
     Examples
     --------
@@ -359,17 +372,20 @@ def typical_rate(joint: Array, beliefs: Beliefs = BELIEFS) -> Typical:
     0.1
     """
     found = [Typical(rate, rows) for rows in RATE_ROWS for rate in RATES]
-
-    def chance(one: Typical) -> float:
-        counts = one.counts(*joint.shape)
-        cells = gammaln(joint + counts).sum() - gammaln(joint.sum(axis=0) + one.rows).sum()
-        return float(cells) - belief_cost(one, len(joint), beliefs)
-
-    return max(found, key=chance)
+    return max(found, key=lambda one: counts_chance(joint, one, beliefs))
 
 
-def belief_cost(typical: Typical, classes: int, beliefs: Beliefs = BELIEFS) -> float:
-    """Say the cost of a typical rate itself, with what makes its Dirichlet densities sum to one."""
-    counts = typical.counts(classes, classes)
-    size = classes * float(gammaln(typical.rows)) - float(gammaln(counts).sum())
-    return -size - beliefs.rate_count * float(np.log1p(-typical.rate))
+def counts_chance(joint: Array, typical: Typical, beliefs: Beliefs = BELIEFS) -> float:
+    """Compute the log chance of counts (given, true) whatever the channel, and of the rate itself.
+
+    Dirichlet-multinomial, a column for each class; ``beliefs.rate_count`` labels were right.
+
+    Examples
+    --------
+    >>> round(counts_chance(np.array([[3.0, 0.0], [0.0, 2.0]]), Typical(0.1, 20.0)), 2)
+    -1.35
+    """
+    counts = typical.counts(*joint.shape)
+    cells = gammaln(joint + counts).sum() - gammaln(joint.sum(axis=0) + typical.rows).sum()
+    size = joint.shape[1] * gammaln(typical.rows) - gammaln(counts).sum()
+    return float(cells + size) + beliefs.rate_count * float(np.log1p(-typical.rate))

@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from misnomer.estimate import Estimate
 from misnomer.head.answer import Answer, Totals
 from misnomer.head.explain import Explanation
-from misnomer.head.objective import Beliefs, Typical, belief_cost
+from misnomer.head.objective import Typical
 from misnomer.kernels.threads import each
 
 Array = NDArray[np.float64]
@@ -79,13 +79,13 @@ class Scan:
         return [(float(self.rates[g]), float(odds[g])) for g in kept]
 
 
-def scan(answer: Answer, beliefs: Beliefs) -> Scan:
+def scan(answer: Answer) -> Scan:
     """Fit the head again at each typical error rate, from every plausible explanation."""
     stops: list[tuple[float, Totals]] = []
     for weight, one in zip(answer.weights, answer.explanations, strict=True):
         # with checked rows: those by the labels, for only these say what labels say
         if weight >= LEAST_WEIGHT if one.surprise is None else one.problem.label_worth == 1.0:
-            stops += each(partial(_stop, one, beliefs), SCANNED_RATES)
+            stops += each(partial(_stop, one), SCANNED_RATES)
             stops.append((one.cost, _totals(one)))
     cost = np.array([value for value, _ in stops])
     weights = np.exp(-(cost - cost.min()) / DISPERSION)
@@ -98,14 +98,14 @@ def scan(answer: Answer, beliefs: Beliefs) -> Scan:
     )
 
 
-def _stop(one: Explanation, beliefs: Beliefs, rate: float) -> tuple[float, Totals]:
+def _stop(one: Explanation, rate: float) -> tuple[float, Totals]:
     problem, typical = one.problem, Typical(rate, SCANNED_ROWS)
     K = problem.size[1]
     held = 0.5 * one.point.channel + 0.5 * typical.counts(K, K) / SCANNED_ROWS
     start = problem.write(held, one.point)
-    vector, value, _ = problem.minimum(start, typical, max_iter=SCAN_STEPS, tol=SCAN_TOLERANCE)
+    vector, _, _ = problem.minimum(start, typical, max_iter=SCAN_STEPS, tol=SCAN_TOLERANCE)
     moved = replace(one, point=problem.read(vector), typical=typical)
-    return value + belief_cost(typical, K, beliefs), _totals(moved)
+    return problem.evidence_cost(vector, typical), _totals(moved)
 
 
 def _totals(one: Explanation) -> Totals:

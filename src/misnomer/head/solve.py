@@ -125,7 +125,7 @@ class Head:
         added = task.fold(large.Tallied(judge, task.channel.n_labels), task.batches)
         found = Totals(added.arrays[0])
         model = model_of(task, answer, found, strata)
-        asked, posterior, groups = Asked(answer, found, strata, self.beliefs), None, None
+        asked, posterior, groups = Asked(answer, found, strata), None, None
         if isinstance(task.batches, list):
             posterior = np.concatenate([judge.posterior(one) for one in task.batches])
         if self.groups and strata is not None:
@@ -180,10 +180,8 @@ class Asked:
     Copied or stored, they are worked out: the rows behind them stay out.
     """
 
-    def __init__(
-        self, answer: Answer, found: Totals, strata: Strata | None, beliefs: Beliefs
-    ) -> None:
-        self.answer, self.found, self.strata, self.beliefs = answer, found, strata, beliefs
+    def __init__(self, answer: Answer, found: Totals, strata: Strata | None) -> None:
+        self.answer, self.found, self.strata = answer, found, strata
         self.threads = threads()  # of the fit: who asks later knows of none
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -208,7 +206,7 @@ class Asked:
     def scan(self) -> Scan:
         """What every error rate has going for it."""
         with threadpool_limits(1, user_api="blas"), using(threads=self.threads):
-            return scan(self.answer, self.beliefs)
+            return scan(self.answer)
 
     @cached_property
     def intervals(self) -> dict[str, Any]:
