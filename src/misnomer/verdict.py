@@ -15,7 +15,8 @@ LEVELS = ("checked", "assumed", "cannot tell")
 #: What no look at labels and columns can rule out.
 HIDDEN = (
     "Errors that follow the columns look like classes: from labels and columns alone they cannot "
-    "be seen, and the true share may be far higher."
+    "be seen, and the true share may be far higher. It may be lower where rows that look alike "
+    "truly differ, as outcomes do: chance looks like wrong labels."
 )
 ROWS_TO_CHECK, SECONDS_PER_ROW = 50, 15
 _APART, _PLAUSIBLE = 0.10, 0.05  # rates that differ so much, explanations at least so plausible
