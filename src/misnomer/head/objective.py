@@ -35,6 +35,7 @@ LEAST = 1e-300
 LEAST_CURVATURE = 0.1  # of an entry that hardly matters: it is not moved without end
 FLAT_SLOPE = 1e-4  # of all entries, in usual steps, where a search ends
 FARTHEST_LOG = 6.0  # a trial step of log B goes no farther from its mean
+LEG_STEPS = 20  # after which a search measures anew what a usual step is
 
 
 @dataclass(frozen=True)
@@ -254,6 +255,14 @@ class Problem:
         at = np.flatnonzero(label >= 0)
         return sparse.csr_array((weight[at], (label[at], at)), shape=(self.size[1], len(label)))
 
+    def refit(self, vector: Array, typical: Typical) -> Array:
+        """Take the channel that rows say as they are shared out: never worse, a step of EM."""
+        point = self.read(vector)
+        judged = self.judge(self.logits(point), point.channel)
+        joint = self.joint(judged.posterior) + typical.counts(*point.channel.shape)
+        logits = np.log(joint / joint.sum(axis=0)).ravel()
+        return np.concatenate([vector[: -len(logits)], logits])
+
     def pace(self, vector: Array, typical: Typical) -> Array:
         """Say what a usual step is in each entry: one over the root of its curvature.
 
@@ -282,7 +291,10 @@ class Problem:
     def minimum(
         self, start: Array, typical: Typical, *, max_iter: int, tol: float
     ) -> tuple[Array, float, bool]:
-        """Search from a start, each entry in steps of its own size.
+        """Search from a start in legs, each entry in steps of its own size.
+
+        A leg begins where the channel is that of the rows as they are shared out: what it says of
+        many pairs of classes, no search need find step by step.
 
         Returns
         -------
@@ -293,16 +305,21 @@ class Problem:
         converged : bool
             Whether it ended by itself.
         """
-        pace = self.pace(start, typical)
+        vector, left, converged = start, max_iter, False
+        while left > 0 and not converged:
+            vector = self.refit(vector, typical)
+            pace = self.pace(vector, typical)
 
-        def scaled(at: Array) -> tuple[float, Array]:
-            value, slope = self(at * pace, typical)
-            return value, slope * pace
+            def scaled(at: Array, pace: Array = pace) -> tuple[float, Array]:
+                value, slope = self(at * pace, typical)
+                return value, slope * pace
 
-        end, value, converged = minimise(
-            scaled, start / pace, max_iter=max_iter, tol=tol, slope=FLAT_SLOPE
-        )
-        return end * pace, value, converged
+            steps = min(left, LEG_STEPS)
+            end, value, converged = minimise(
+                scaled, vector / pace, max_iter=steps, tol=tol, slope=FLAT_SLOPE
+            )
+            vector, left = end * pace, left - steps
+        return vector, value, converged
 
     def __call__(self, vector: Array, typical: Typical) -> tuple[float, Array]:
         """Compute the negative log posterior and its gradient."""
