@@ -97,22 +97,28 @@ Grow = Callable[[Trees, Cells, Array, int], "Forest"]
 
 
 def forest(trees: Trees, cells: Cells, share: Array, count: int) -> Forest:
-    """Grow many deep trees by chance, to be averaged."""
-    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+    """Grow many deep trees by chance, to be averaged.
+
+    One by one, as scikit-learn's ensemble does, which takes a fifth longer to make each ready.
+    """
+    from sklearn import config_context
+    from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+    from sklearn.utils import check_random_state
 
     weight = share.sum(axis=1)
     target: Array = share / weight[:, None]
     # of rows that have one class each both grow by the same criterion, and classes are faster
     whole = bool((target.max(axis=1) == 1.0).all() and target.any(axis=0).all())
-    grower = (ExtraTreesClassifier if whole else ExtraTreesRegressor)(
-        count,
-        min_samples_leaf=LEAF_ROWS,
-        max_features="sqrt",
-        random_state=trees.random_state,
-        n_jobs=trees.n_jobs,
-    )
-    grower.fit(cells, target.argmax(axis=1) if whole else target, sample_weight=weight)
-    return averaged_trees(trees.name, [one.tree_ for one in grower.estimators_])
+    kind = ExtraTreeClassifier if whole else ExtraTreeRegressor
+    said = target.argmax(axis=1) if whole else target
+
+    def grown(seed: int) -> Any:
+        tree = kind(min_samples_leaf=LEAF_ROWS, max_features="sqrt", random_state=seed)
+        return tree.fit(cells, said, sample_weight=weight, check_input=False).tree_
+
+    seeds = check_random_state(trees.random_state).randint(np.iinfo(np.int32).max, size=count)
+    with config_context(skip_parameter_validation=True):  # the same for all
+        return averaged_trees(trees.name, each(grown, seeds))
 
 
 def boosting(trees: Trees, cells: Cells, share: Array, count: int) -> Forest:
