@@ -255,18 +255,12 @@ class Problem:
         at = np.flatnonzero(label >= 0)
         return sparse.csr_array((weight[at], (label[at], at)), shape=(self.size[1], len(label)))
 
-    def refit(self, vector: Array, typical: Typical) -> Array:
-        """Take the channel that rows say as they are shared out: never worse, a step of EM."""
-        point = self.read(vector)
-        judged = self.judge(self.logits(point), point.channel)
-        joint = self.joint(judged.posterior) + typical.counts(*point.channel.shape)
-        logits = np.log(joint / joint.sum(axis=0)).ravel()
-        return np.concatenate([vector[: -len(logits)], logits])
+    def leg(self, vector: Array, typical: Typical) -> tuple[Array, Array]:
+        """Say where a leg of a search begins, and what a usual step is in each entry, (P,) each.
 
-    def pace(self, vector: Array, typical: Typical) -> Array:
-        """Say what a usual step is in each entry: one over the root of its curvature.
-
-        The curvature is what it would be if the true classes were known.
+        It begins with the channel that rows say as they are shared out: a step of EM, never worse.
+        A usual step is one over the root of the curvature, as that would be if the true classes
+        were known.
         """
         point, weight = self.read(vector), self._said[3]
         logits = self.logits(point)
@@ -274,8 +268,8 @@ class Problem:
         share = judged.share
 
         def spread(scores: Array) -> float:
-            mean = over_classes(share * scores)
-            return float(weight @ (over_classes(share * scores**2) - mean**2))
+            mean = np.einsum("ik,ik->i", share, scores)
+            return float(weight @ (np.einsum("ik,ik,ik->i", share, scores, scores) - mean**2))
 
         by_temper = spread(logits) + self.beliefs.temper_spread**-2
         factors = point.temper * point.shares * (1.0 - point.shares)
@@ -284,9 +278,11 @@ class Problem:
         by_shift = point.temper**2 * (weight @ (share * (1.0 - share)))
         by_shift += self.beliefs.shift_spread**-2
         joint = self.joint(judged.posterior) + typical.counts(*point.channel.shape)
-        by_channel = joint * (1.0 - point.channel)
+        channel = joint / joint.sum(axis=0)
+        by_channel = joint * (1.0 - channel)
         curvature = np.concatenate([[by_temper], by_share, by_shift, by_channel.ravel()])
-        return 1.0 / np.sqrt(np.maximum(curvature, LEAST_CURVATURE))
+        begin = np.concatenate([vector[: -channel.size], np.log(channel).ravel()])
+        return begin, 1.0 / np.sqrt(np.maximum(curvature, LEAST_CURVATURE))
 
     def minimum(
         self, start: Array, typical: Typical, *, max_iter: int, tol: float
@@ -307,8 +303,7 @@ class Problem:
         """
         vector, left, converged = start, max_iter, False
         while left > 0 and not converged:
-            vector = self.refit(vector, typical)
-            pace = self.pace(vector, typical)
+            vector, pace = self.leg(vector, typical)
 
             def scaled(at: Array, pace: Array = pace) -> tuple[float, Array]:
                 value, slope = self(at * pace, typical)
@@ -329,7 +324,14 @@ class Problem:
         seen = np.concatenate([point.channel, np.ones((1, self.size[1]))])
         codes, holds = self._codes
         cost, slope, joint = kernels.label_slopes(
-            logits, seen, codes, weight, besides=besides, anchor=self.virtual, holds=holds
+            logits,
+            seen,
+            codes,
+            weight,
+            besides=besides,
+            anchor=self.virtual,
+            holds=holds,
+            overwrite=True,
         )
         away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
         off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
@@ -387,6 +389,8 @@ def typical_rate(joint: Array, beliefs: Beliefs = BELIEFS) -> Typical:
 
 def belief_cost(typical: Typical, classes: int, beliefs: Beliefs = BELIEFS) -> float:
     """Say the cost of a typical rate itself, with what makes its Dirichlet densities sum to one."""
-    counts = typical.counts(classes, classes)
-    size = classes * float(gammaln(typical.rows)) - float(gammaln(counts).sum())
-    return -size - beliefs.rate_count * float(np.log1p(-typical.rate))
+    right, wrong = typical.rows * (1.0 - typical.rate), typical.rows * typical.rate
+    column = gammaln(typical.rows) - gammaln(right)
+    if classes > 1:
+        column -= (classes - 1) * gammaln(wrong / (classes - 1))
+    return -classes * float(column) - beliefs.rate_count * float(np.log1p(-typical.rate))
