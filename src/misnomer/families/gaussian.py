@@ -78,7 +78,8 @@ class Gaussian:
         np.divide(-0.5, v, out=bend)
         np.divide(mean, v, out=slope)
         np.multiply(-0.5, np.log(2 * np.pi * v) + mean * slope, out=height)
-        out[np.tile(silent, 3)] = 0.0
+        if silent.any():
+            out[np.tile(silent, 3)] = 0.0
         return out
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
