@@ -127,3 +127,14 @@ print(backend())
 @VARIANTS
 def test_every_instruction_set_gives_the_same_answer(variant):
     check_with(variant, CHECK)
+
+
+@pytest.mark.parametrize("kernels", [compiled, reference])
+def test_label_slopes_keep_the_logits_unless_they_may_not(kernels):
+    (logits, *rows), more = labeled()
+    before = logits.copy()
+    wanted = kernels.label_slopes(logits, *rows, **more)
+    np.testing.assert_array_equal(logits, before)
+    found = kernels.label_slopes(logits, *rows, **more, overwrite=True)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -63,3 +63,14 @@ def test_more_numbers_than_a_search_can_look_at_are_said_in_the_longest_directio
     monkeypatch.setattr(logistic, "MOST_WORK", 20 * len(y) * K)
     found = Logistic().cross_fit(rows, View(np.eye(K), 0.5))
     assert found and (found[0].scores.argmax(axis=1) == y).mean() > 0.95
+
+
+def test_axes_are_the_same_from_the_side_of_the_rows():
+    """More columns than rows: inner products of rows say sums of squares, axes and features."""
+    rng = np.random.default_rng(5)
+    phi, weight = rng.normal(size=(6, 9)), rng.uniform(0.5, 2.0, 6)
+    size, axes, features = logistic._rotated(phi, weight, 9)
+    wanted = np.linalg.eigvalsh((phi * weight[:, None]).T @ phi)[-6:]
+    assert size == pytest.approx(wanted, rel=1e-9)
+    assert features == pytest.approx(phi @ axes, rel=1e-9)
+    assert axes.T @ axes == pytest.approx(np.eye(6), abs=1e-9)

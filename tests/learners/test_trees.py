@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+)
 
 from misnomer.learners import trees
 from misnomer.learners.learner import centered
@@ -92,3 +96,16 @@ def test_constants_and_copies_are_left_out():
     assert sorted(map(float, cells[0, kept])) == sorted(map(float, cells[0, [0, 2]]))
     moved = cells[:, [3, 2, 1, 0]]
     np.testing.assert_array_equal(moved[:, telling_columns(moved)], cells[:, kept])
+
+
+def test_a_forest_is_the_ensemble_of_scikit_learn():
+    """The same seeds, drawn the same way: tree by tree the same splits and leaves."""
+    rng = np.random.default_rng(4)
+    cells, label = rng.normal(size=(90, 4)).astype(np.float32), rng.integers(3, size=90)
+    weight = rng.uniform(0.5, 2.0, 90)
+    found = trees.forest(trees.Trees(), cells, np.eye(3)[label] * weight[:, None], 7)
+    grower = ExtraTreesClassifier(7, min_samples_leaf=3, max_features="sqrt", random_state=0)
+    grower.fit(cells, label, sample_weight=weight)
+    wanted = trees.averaged_trees("trees", [one.tree_ for one in grower.estimators_])
+    for name, value in wanted.arrays().items():
+        np.testing.assert_array_equal(found.arrays()[name], value)

@@ -53,8 +53,9 @@ class Gaussian:
     def spread(self, sums: Array) -> tuple[Array, Array, Array]:
         """Split sums into mass, mean (about the center) and sum of squares about the mean."""
         mass, first, second = _thirds(sums)
-        mean = first / np.where(mass > 0, mass, 1.0)
-        return mass, mean, np.maximum(second - mean * first, 0.0)
+        mean = first / (mass if (mass > 0).all() else np.where(mass > 0, mass, 1.0))
+        squares = second - mean * first
+        return mass, mean, np.maximum(squares, 0.0, out=squares)
 
     def variance(self, sums: Array) -> tuple[Array, Array]:
         """Compute the variance of all rows and the pooled variance within classes, (d,) each."""
@@ -69,11 +70,17 @@ class Gaussian:
             mean = np.where(mass > 0, mean, usual)
         m, extra, about_mean = _thirds(virtual)
         seen = mass + m
-        v = (squares + about_mean) / np.where(seen > 0, seen, 1.0) + extra
         silent = seen <= 0  # no row and no virtual row: no evidence
+        v = (squares + about_mean) / np.where(silent, 1.0, seen) + extra
         v = np.maximum(np.where(silent, 1.0, v), MIN_VARIANCE)
-        parts = [-0.5 * (np.log(2 * np.pi * v) + mean**2 / v), mean / v, -0.5 / v]
-        return np.concatenate([np.where(silent, 0.0, part) for part in parts], axis=1)
+        out = np.empty(sums.shape)
+        height, slope, bend = _thirds(out)
+        np.divide(-0.5, v, out=bend)
+        np.divide(mean, v, out=slope)
+        np.multiply(-0.5, np.log(2 * np.pi * v) + mean * slope, out=height)
+        if silent.any():
+            out[np.tile(silent, 3)] = 0.0
+        return out
 
     def moments(self, weights: Array) -> tuple[Array, Array]:
         """Read the mean and the variance of each class and column off the weights."""

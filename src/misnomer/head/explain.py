@@ -26,6 +26,7 @@ from misnomer.head.checked import (
 )
 from misnomer.head.objective import (
     BELIEFS,
+    LEG_STEPS,
     Beliefs,
     Point,
     Problem,
@@ -50,7 +51,6 @@ Array = NDArray[np.float64]
 
 START_RATES = (0.02, 0.2, 0.4)
 SEARCHED_ROWS = 2000  # up to which every start has learners of its own
-FIRST_STEPS = 30  # of a search from each of several starts; the best goes on
 CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
@@ -291,11 +291,11 @@ class Search:
         return found
 
     def best_climb(self, problem: Problem, starts: Sequence[Start]) -> Explanation:
-        """Climb some steps from every start, and on to the end from the best of them."""
+        """Climb a leg from every start, and on to the end from the best of them."""
         vectors = [problem.write(one.channel) for one in starts]
         if len(starts) == 1:
             return self.climb(problem, vectors[0], starts[0].typical)
-        some = replace(self, max_iter=min(FIRST_STEPS, self.max_iter))
+        some = replace(self, max_iter=min(LEG_STEPS, self.max_iter))
         pairs = zip(vectors, starts, strict=True)
         begun = [some.climb(problem, vector, one.typical, rounds=1) for vector, one in pairs]
         best = min(begun, key=lambda one: one.cost)

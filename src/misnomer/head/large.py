@@ -29,7 +29,7 @@ from misnomer.learners.learner import (
     within_reach,
 )
 from misnomer.learners.logistic import MOST_WORK, is_embedding
-from misnomer.learners.naive_bayes import RareWords, few_cells, less
+from misnomer.learners.naive_bayes import RareWords, added, few_cells, less
 from misnomer.learners.rows import joined
 from misnomer.model import weights_of
 from misnomer.smoothing import Smoothing
@@ -380,17 +380,18 @@ def _tables(
     task: Task, smoothings: Sequence[Smoothing], worth: Array, step: _Counted
 ) -> list[Tables]:
     """Count, and turn the sums into centered weights: of all rows, then without each fold."""
-    *parts, masses = task.fold(step, task.batches).arrays
-    whole = np.sum(parts, axis=0), masses.sum(axis=0)
-    none = np.zeros_like(whole[0]), np.zeros_like(whole[1])
+    *sums, masses = task.fold(step, task.batches).arrays
+    parts = list(zip(sums, masses, strict=True))
+    whole = added(parts)
     out: list[Tables] = [([], []) for _ in smoothings]
-    for part in [none, *zip(parts, masses, strict=True)]:
-        sums, mass = less(task.schema, whole, part)
+    for sums, mass in [whole, *(less(task.schema, whole, part) for part in parts)]:
         stats = Stats(np.diag(mass), sums)
         for smoothing, (weights, biases) in zip(smoothings, out, strict=True):
             virtual = smoothing.virtual(task.schema, stats, np.eye(len(mass)))
-            table = weights_of(task.schema, sums, virtual) * worth
-            weights.append(table - table.mean(axis=0))
+            table = weights_of(task.schema, sums, virtual)
+            table *= worth
+            table -= table.sum(axis=0) / len(table)
+            weights.append(table)
             prior = np.log(mass + max(smoothing.classes, 1e-9))
             biases.append(prior - prior.mean())
     return out

@@ -35,6 +35,7 @@ LEAST = 1e-300
 LEAST_CURVATURE = 0.1  # of an entry that hardly matters: it is not moved without end
 FLAT_SLOPE = 1e-4  # of all entries, in usual steps, where a search ends
 FARTHEST_LOG = 6.0  # a trial step of log B goes no farther from its mean
+LEG_STEPS = 20  # after which a search measures anew what a usual step is
 
 
 @dataclass(frozen=True)
@@ -254,10 +255,12 @@ class Problem:
         at = np.flatnonzero(label >= 0)
         return sparse.csr_array((weight[at], (label[at], at)), shape=(self.size[1], len(label)))
 
-    def pace(self, vector: Array, typical: Typical) -> Array:
-        """Say what a usual step is in each entry: one over the root of its curvature.
+    def leg(self, vector: Array, typical: Typical) -> tuple[Array, Array]:
+        """Say where a leg of a search begins, and what a usual step is in each entry, (P,) each.
 
-        The curvature is what it would be if the true classes were known.
+        It begins with the channel that rows say as they are shared out: a step of EM, never worse.
+        A usual step is one over the root of the curvature, as that would be if the true classes
+        were known.
         """
         point, weight = self.read(vector), self._said[3]
         logits = self.logits(point)
@@ -265,8 +268,8 @@ class Problem:
         share = judged.share
 
         def spread(scores: Array) -> float:
-            mean = over_classes(share * scores)
-            return float(weight @ (over_classes(share * scores**2) - mean**2))
+            mean = np.einsum("ik,ik->i", share, scores)
+            return float(weight @ (np.einsum("ik,ik,ik->i", share, scores, scores) - mean**2))
 
         by_temper = spread(logits) + self.beliefs.temper_spread**-2
         factors = point.temper * point.shares * (1.0 - point.shares)
@@ -275,14 +278,19 @@ class Problem:
         by_shift = point.temper**2 * (weight @ (share * (1.0 - share)))
         by_shift += self.beliefs.shift_spread**-2
         joint = self.joint(judged.posterior) + typical.counts(*point.channel.shape)
-        by_channel = joint * (1.0 - point.channel)
+        channel = joint / joint.sum(axis=0)
+        by_channel = joint * (1.0 - channel)
         curvature = np.concatenate([[by_temper], by_share, by_shift, by_channel.ravel()])
-        return 1.0 / np.sqrt(np.maximum(curvature, LEAST_CURVATURE))
+        begin = np.concatenate([vector[: -channel.size], np.log(channel).ravel()])
+        return begin, 1.0 / np.sqrt(np.maximum(curvature, LEAST_CURVATURE))
 
     def minimum(
         self, start: Array, typical: Typical, *, max_iter: int, tol: float
     ) -> tuple[Array, float, bool]:
-        """Search from a start, each entry in steps of its own size.
+        """Search from a start in legs, each entry in steps of its own size.
+
+        A leg begins where the channel is that of the rows as they are shared out: what it says of
+        many pairs of classes, no search need find step by step.
 
         Returns
         -------
@@ -293,16 +301,20 @@ class Problem:
         converged : bool
             Whether it ended by itself.
         """
-        pace = self.pace(start, typical)
+        vector, left, converged = start, max_iter, False
+        while left > 0 and not converged:
+            vector, pace = self.leg(vector, typical)
 
-        def scaled(at: Array) -> tuple[float, Array]:
-            value, slope = self(at * pace, typical)
-            return value, slope * pace
+            def scaled(at: Array, pace: Array = pace) -> tuple[float, Array]:
+                value, slope = self(at * pace, typical)
+                return value, slope * pace
 
-        end, value, converged = minimise(
-            scaled, start / pace, max_iter=max_iter, tol=tol, slope=FLAT_SLOPE
-        )
-        return end * pace, value, converged
+            steps = min(left, LEG_STEPS)
+            end, value, converged = minimise(
+                scaled, vector / pace, max_iter=steps, tol=tol, slope=FLAT_SLOPE
+            )
+            vector, left = end * pace, left - steps
+        return vector, value, converged
 
     def evidence_cost(self, vector: Array, typical: Typical) -> float:
         """Estimate the negative log evidence: the channel is summed over, not only at its best.
@@ -327,7 +339,14 @@ class Problem:
         seen = np.concatenate([point.channel, np.ones((1, self.size[1]))])
         codes, holds = self._codes
         cost, slope, joint = kernels.label_slopes(
-            logits, seen, codes, weight, besides=besides, anchor=self.virtual, holds=holds
+            logits,
+            seen,
+            codes,
+            weight,
+            besides=besides,
+            anchor=self.virtual,
+            holds=holds,
+            overwrite=True,
         )
         away = (point.log_temper - self.mean_log_temper) / beliefs.temper_spread
         off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
@@ -387,5 +406,7 @@ def counts_chance(joint: Array, typical: Typical, beliefs: Beliefs = BELIEFS) ->
     """
     counts = typical.counts(*joint.shape)
     cells = gammaln(joint + counts).sum() - gammaln(joint.sum(axis=0) + typical.rows).sum()
-    size = joint.shape[1] * gammaln(typical.rows) - gammaln(counts).sum()
-    return float(cells + size) + beliefs.rate_count * float(np.log1p(-typical.rate))
+    column = gammaln(typical.rows) - gammaln(counts[:, 0]).sum()  # columns have the same counts
+    return float(cells + joint.shape[1] * column) + beliefs.rate_count * float(
+        np.log1p(-typical.rate)
+    )

@@ -122,12 +122,14 @@ class Head:
     def _fit(
         self, task: Task, answer: Answer, strata: Strata | None, judge: Any, history: History
     ) -> Fit:
-        added = task.fold(large.Tallied(judge, task.channel.n_labels), task.batches)
-        found = Totals(added.arrays[0])
-        model = model_of(task, answer, found, strata)
-        asked, posterior, groups = Asked(answer, found, strata), None, None
+        told, posterior, groups = judge, None, None
         if isinstance(task.batches, list):
             posterior = np.concatenate([judge.posterior(one) for one in task.batches])
+            told = large.Stored(posterior)
+        added = task.fold(large.Tallied(told, task.channel.n_labels), task.batches)
+        found = Totals(added.arrays[0])
+        model = model_of(task, answer, found, strata)
+        asked = Asked(answer, found, strata)
         if self.groups and strata is not None:
             groups = GroupRates(strata, asked.labeled, asked.places, answer.rows.batch)
         details = Details(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer import kernels
 from misnomer.estimate import Estimate
 from misnomer.evidence import amount, cell_of
 from misnomer.families import Gaussian
@@ -15,7 +16,6 @@ from misnomer.head.profile import PLAUSIBLE, Scan
 from misnomer.head.rates import Strata, error_rates
 from misnomer.kernels import softmax
 from misnomer.learners.brought import BroughtScorer
-from misnomer.learners.naive_bayes import class_sums
 from misnomer.learners.rows import Rows
 from misnomer.learners.yours import Fitted
 from misnomer.table import Schema
@@ -183,7 +183,7 @@ def explained(answer: Answer) -> float:
 
 def informative_columns(rows: Rows) -> int:
     """Count the columns whose values differ between labels by more than chance would."""
-    sums, mass = class_sums(rows.statistics, rows.hard), rows.hard.sum(axis=0)
+    sums, mass = kernels.accumulate(rows.batch.blocks, rows.hard), rows.hard.sum(axis=0)
     seen = mass > 0
     found = 0
     columns = sum(_width(group.family) for group in rows.schema.groups)

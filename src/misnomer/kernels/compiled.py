@@ -142,13 +142,14 @@ def label_slopes(
     besides: Array | None = None,
     anchor: Array | None = None,
     holds: Array | None = None,
+    overwrite: bool = False,
 ) -> tuple[float, Array, Array]:
     """Say what labels cost that are seen through a channel, and how they pull the logits of rows.
 
     ``- sum_i weight_i log sum_k table[code_i, k] besides_ik share_ik - sum_k anchor_k log mean_k``
     with ``share = softmax(logits)`` and ``mean`` the share of each class over all rows, weighed by
     ``holds`` (else by ``weight``); its gradient by the logits, (n, K); and the weight of each line
-    of the table and class a posteriori, (R, K).
+    of the table and class a posteriori, (R, K). The gradient may ``overwrite`` the logits.
 
     Examples
     --------
@@ -159,8 +160,11 @@ def label_slopes(
     >>> round(float(np.exp(-cost)), 2), slope.round(2).tolist(), joint.round(2).tolist()
     (0.55, [[-0.32, 0.32]], [[0.82, 0.18], [0.0, 0.0]])
     """
-    share = softmax(logits)[0]
+    if not overwrite:
+        logits = np.array(logits, np.float64)
+    share = np.require(logits, np.float64, ["C", "W"])
     n, K = share.shape
+    _compiled.softmax(share, np.empty(n))
     table = np.ascontiguousarray(table, np.float64)
     if table.ndim != 2 or table.shape[1] != K:
         raise ValueError(f"table has shape {table.shape}; it needs {K} columns.")

@@ -69,10 +69,15 @@ def _observed_flags(block: Flags) -> Array:
 
 
 def _powers(block: Reals) -> Array:
-    shifted = block.values.astype(np.float64) - block.center
-    seen = ~np.isnan(shifted)
-    shifted = np.where(seen, shifted, 0.0)
-    return np.concatenate([seen.astype(np.float64), shifted, shifted**2], axis=1)
+    n, d = block.values.shape
+    out = np.empty((n, 3 * d))
+    seen, shifted, square = out[:, :d], out[:, d : 2 * d], out[:, 2 * d :]
+    np.subtract(block.values, block.center, out=shifted)
+    gaps = np.isnan(shifted)
+    np.logical_not(gaps, out=seen)
+    shifted[gaps] = 0.0
+    np.square(shifted, out=square)
+    return out
 
 
 def _pieces(blocks: Sequence[Block], n: int) -> list[slice]:
@@ -175,13 +180,14 @@ def label_slopes(
     besides: Array | None = None,
     anchor: Array | None = None,
     holds: Array | None = None,
+    overwrite: bool = False,
 ) -> tuple[float, Array, Array]:
     """Say what labels cost that are seen through a channel, and how they pull the logits of rows.
 
     ``- sum_i weight_i log sum_k table[code_i, k] besides_ik share_ik - sum_k anchor_k log mean_k``
     with ``share = softmax(logits)`` and ``mean`` the share of each class over all rows, weighed by
     ``holds`` (else by ``weight``); its gradient by the logits, (n, K); and the weight of each line
-    of the table and class a posteriori, (R, K).
+    of the table and class a posteriori, (R, K). The gradient may ``overwrite`` the logits.
 
     Examples
     --------

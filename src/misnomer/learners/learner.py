@@ -195,22 +195,27 @@ def calibrated(scores: Array, said: Array, weight: Array) -> Array:
     ``said`` is the likelihood of each row's label or answers, (n, K); one-hot for a label that is
     taken as it is.
     """
-    square = float(weight @ np.mean(scores**2, axis=1)) / max(float(weight.sum()), 1e-300)
+    total = float(weight.sum())
+    square = float(weight @ np.mean(scores**2, axis=1)) / max(total, 1e-300)
     K, unit = scores.shape[1], max(float(np.sqrt(square)), 1e-9)
-    even, codes = np.ones((1, K)), np.zeros(len(scores), np.int32)
+    even, codes, scores = np.ones((1, K)), np.zeros(len(scores), np.int32), scores / unit
+    # in steps of the usual size: one over the root of the curvature where all classes are alike
+    curvature = np.concatenate([[total], np.full(K, total * (1.0 - 1.0 / K) / K)])
+    pace = 1.0 / np.sqrt(curvature + 2.0 * CALIBRATION_RIDGE)
 
-    def loss(vector: Array) -> tuple[float, Array]:
-        scaled = np.exp(np.clip(vector[0], -20.0, 20.0)) * scores / unit
+    def loss(steps: Array) -> tuple[float, Array]:
+        vector = steps * pace
+        scaled = np.exp(np.clip(vector[0], -20.0, 20.0)) * scores
         cost, residual, _ = kernels.label_slopes(
-            scaled + vector[1:], even, codes, weight, besides=said
+            scaled + vector[1:], even, codes, weight, besides=said, overwrite=True
         )
-        slope = np.concatenate([[float((residual * scaled).sum())], residual.sum(axis=0)])
+        slope = np.concatenate([[np.vdot(residual, scaled)], np.ones(len(residual)) @ residual])
         value = cost + CALIBRATION_RIDGE * float(vector @ vector)
-        return value, slope + 2.0 * CALIBRATION_RIDGE * vector
+        return value, (slope + 2.0 * CALIBRATION_RIDGE * vector) * pace
 
-    vector, _, _ = minimise(loss, np.zeros(K + 1), max_iter=60)
+    vector = pace * minimise(loss, np.zeros(K + 1), max_iter=60)[0]
     temper = float(np.exp(np.clip(vector[0], -20.0, 20.0)))
-    return kernels.softmax(temper * scores / unit + vector[1:])[0]
+    return kernels.softmax(temper * scores + vector[1:])[0]
 
 
 def clear_gain(scores: Array, said: Array, weight: Array, chance: Array) -> int:

@@ -245,19 +245,26 @@ def basis_of(rows: Rows, common: bool = False) -> Basis:
         even = np.full(len(kept), square.sum() / max(len(kept), 1))
         return Basis(features, even, back, np.zeros(len(kept)), _mean(rows, square))
     phi, back, shift = _dense(found, stats)
-    heavy = phi * np.sqrt(rows.weight)[:, None]
-    if phi.shape[1] > phi.shape[0]:
-        size, side = np.linalg.eigh(heavy @ heavy.T)
-        kept = size > 1e-9 * max(size[-1], 1e-300)
-        axes = heavy.T @ (side[:, kept] / np.sqrt(size[kept]))
-    else:
-        size, axes = np.linalg.eigh(heavy.T @ heavy)
-        kept = size > 1e-9 * max(size[-1] if len(size) else 0.0, 1e-300)
-        axes = axes[:, kept]
     most = max(MOST_WORK // (len(rows) * rows.classes), 1)  # of more directions the longest
-    kept, axes = np.flatnonzero(kept)[-most:], axes[:, -most:]
+    size, axes, features = _rotated(phi, rows.weight, most)
     typical = _mean(rows, np.einsum("ij,ij->i", phi, phi))
-    return Basis(phi @ axes, size[kept], back.T @ axes, shift @ axes, typical)
+    return Basis(features, size, back.T @ axes, shift @ axes, typical)
+
+
+def _rotated(phi: Array, weight: Array, most: int) -> tuple[Array, Array, Array]:
+    """Find the axes of phi'phi: sums of squares, the longest last, axes, and the rows along them.
+
+    Where columns are more than rows, rows say it by their inner products.
+    """
+    heavy = phi * np.sqrt(weight)[:, None]
+    wide = phi.shape[1] > phi.shape[0]
+    size, side = np.linalg.eigh(heavy @ heavy.T if wide else heavy.T @ heavy)
+    kept = np.flatnonzero(size > 1e-9 * max(size[-1] if len(size) else 0.0, 1e-300))[-most:]
+    size, side = size[kept], side[:, kept]
+    if not wide:
+        return size, side, phi @ side
+    turn = side / np.sqrt(size)
+    return size, heavy.T @ turn, (phi @ heavy.T) @ turn
 
 
 def _dense(found: Features, stats: Array) -> tuple[Array, Any, Array]:
@@ -346,7 +353,7 @@ class _Problem:
             table = vector.reshape(shape)
             logits = features @ (table * pace)[1:] + pace[0] * table[0]
             cost, residual, _ = kernels.label_slopes(
-                logits, even, codes, weight, besides=seen, anchor=self.anchor
+                logits, even, codes, weight, besides=seen, anchor=self.anchor, overwrite=True
             )
             value = cost + 0.5 * float((ridge * table**2).sum())
             slope = np.concatenate([residual.sum(axis=0)[None], features.T @ residual])

@@ -7,16 +7,14 @@ other rows are shared out. So every fold has a chain of rounds that never sees i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from misnomer import kernels
-from misnomer.kernels.blocks import Words
+from misnomer.kernels.blocks import Block
 from misnomer.learners.learner import (
     Learner,
     Linear,
@@ -34,6 +32,7 @@ from misnomer.table import Schema
 Array = NDArray[np.float64]
 
 ROUNDS = 6  # of sharing out and counting
+SETTLED = 0.01  # rows that a round moves from class to class, under which others would move none
 STRICT_ROWS = 3000  # above, one chain serves all folds: a label hardly comes back to its row
 STRICT_WEIGHTS = 20_000_000  # the same for weights worked out by all chains of a deal
 
@@ -53,14 +52,14 @@ class NaiveBayes:
         """Score every row by the counts of the other folds."""
         out, counts = np.zeros((len(rows), rows.classes)), Counts(rows)
         for _, folds in rows.splits():
-            parts = [counts.statistics[places] for places in folds]
+            parts = [blocks_of(rows, places) for places in folds]
             pairs = zip(parts, folds, strict=True)
             own = [counts.of(part, rows.hard[places]) for part, places in pairs]
-            total = _added(own)
+            total = added(own)
             for places, part, mine in zip(folds, parts, own, strict=True):
                 others = less(rows.schema, total, mine)
                 weights, bias = counts.table(others, counts.virtual(others))
-                out[places] += scored(part, weights) + bias
+                out[places] += kernels.scores(part, weights, len(places)) + bias
         weights, bias = counts.table(total, counts.virtual(total))
         scores = within_reach(out / len(rows.deals), rows.weight)
         return [Scored(scores, Linear(self.name, weights, bias))]
@@ -82,7 +81,7 @@ class SharedNaiveBayes:
             strict = is_strict(rows, len(folds))
             left_out = chains.left_out(strict=strict, whole=turn == len(deals))
             for places, part, (weights, bias) in zip(folds, chains.parts, left_out, strict=True):
-                out[places] += scored(part, weights) + bias
+                out[places] += kernels.scores(part, weights, len(places)) + bias
         weights, bias = chains.whole
         scores = within_reach(out / len(deals), rows.weight)
         return [Scored(scores, Linear(self.name, weights, bias))]
@@ -143,11 +142,11 @@ class Counts:
     """Sums of statistics by class, and the weights they make."""
 
     def __init__(self, rows: Rows) -> None:
-        self.rows, self.statistics = rows, rows.statistics
+        self.rows = rows
 
-    def of(self, statistics: Any, share: Array) -> Part:
+    def of(self, blocks: Sequence[Block], share: Array) -> Part:
         """Share the statistics of some rows out over the classes."""
-        return class_sums(statistics, share), share.sum(axis=0)
+        return kernels.accumulate(blocks, share), share.sum(axis=0)
 
     def virtual(self, by_label: Part) -> Array:
         """Make the virtual examples, (K, S), from rows by label, none of those left out."""
@@ -162,7 +161,8 @@ class Counts:
             sums = np.where(bare[:, None], sums.sum(axis=0), sums)
         weights = weights_of(rows.schema, sums, virtual) * rows.worth
         prior = np.log(np.maximum(mass + self.rows.smoothing.classes, 1e-300))
-        return weights - weights.sum(axis=0) / len(weights), prior - prior.sum() / len(prior)
+        weights -= weights.sum(axis=0) / len(weights)
+        return weights, prior - prior.sum() / len(prior)
 
 
 class _Chains:
@@ -176,7 +176,7 @@ class _Chains:
     ) -> None:
         self.rows, self.counts, self.folds = rows, counts, folds
         self.seen, self.temper = seen, temper
-        self.parts = [counts.statistics[places] for places in folds]  # cut once for all rounds
+        self.parts = [blocks_of(rows, places) for places in folds]  # cut once for all rounds
         pairs = zip(self.parts, folds, strict=True)
         self.first = [counts.of(part, rows.hard[places]) for part, places in pairs]
         self.whole: Table
@@ -190,35 +190,43 @@ class _Chains:
         chains = [_Chain(self, fold) for fold in (range(len(self.folds)) if strict else ())]
         every = [] if strict and not whole else [_Chain(self, _NONE)]
         for _ in range(ROUNDS - 1):
-            self._round([*chains, *every])
+            if self._round([*chains, *every]) < SETTLED:
+                break
         if whole:
             self.whole = every[0].table()
         if strict:
             return [chain.table() for chain in chains]
         return [every[0].table(fold) for fold in range(len(self.folds))]
 
-    def _round(self, chains: list[_Chain]) -> None:
-        """Share the rows of every fold out by what each chain has counted of the other folds."""
+    def _round(self, chains: list[_Chain]) -> float:
+        """Share the rows of every fold out by what each chain has counted of the other folds.
+
+        Returns how many rows of a fold moved to a class, or from it, at most.
+        """
+        moved = 0.0
         for fold in range(len(self.folds)):
             asked = [chain for chain in chains if chain.without != fold]
             tables = [chain.table(fold) for chain in asked]
             for chain, part in zip(asked, self._shared(fold, tables), strict=True):
+                moved = max(moved, float(np.abs(part[1] - chain.own[fold][1]).max()))
                 chain.own[fold] = part
         for chain in chains:
             chain.add_up()
+        return moved
 
     def _shared(self, fold: int, tables: list[Table]) -> Iterator[Part]:
         """Share the rows of a fold out by each of some tables, and count them."""
         K, places, part = self.rows.classes, self.folds[fold], self.parts[fold]
         weight, seen = self.rows.weight[places], self.seen[places]
-        found = scored(part, np.concatenate([weights for weights, _ in tables]))
+        table = np.concatenate([weights for weights, _ in tables])
+        found = kernels.scores(part, table, len(places))
         spans = [slice(at, at + K) for at in range(0, found.shape[1], K)]
         for span, (_, bias) in zip(spans, tables, strict=True):
             scores = within_reach(found[:, span] + bias, weight)
             joint = kernels.softmax(self.temper * scores)[0] * seen
             total = np.maximum(over_classes(joint), 1e-300)
             found[:, span] = joint / total[:, None] * weight[:, None]
-        sums, mass = class_sums(part, found), found.sum(axis=0)
+        sums, mass = self.counts.of(part, found)
         for span in spans:
             yield sums[span], mass[span]
 
@@ -231,7 +239,7 @@ class _Chain:
         self.own = {f: part for f, part in enumerate(chains.first) if f != without}
         if not self.own:
             none = np.zeros(0, np.intp)
-            empty = chains.counts.statistics[none], chains.rows.hard[none]
+            empty = blocks_of(chains.rows, none), chains.rows.hard[none]
             self.own = {without: chains.counts.of(*empty)}
         self.add_up()
         labels = self.total
@@ -241,7 +249,7 @@ class _Chain:
 
     def add_up(self) -> None:
         """Add the folds up."""
-        self.total = _added(list(self.own.values()))
+        self.total = added(list(self.own.values()))
 
     def table(self, fold: int = _NONE) -> Table:
         """Make weights of all that was counted, without one more fold if one is named."""
@@ -249,7 +257,8 @@ class _Chain:
         return self.counts.table(part, self.virtual[fold])
 
 
-def _added(parts: list[Part]) -> Part:
+def added(parts: Sequence[Part]) -> Part:
+    """Add parts up."""
     sums = parts[0][0].copy()
     for one, _ in parts[1:]:
         sums += one
@@ -265,18 +274,9 @@ def less(schema: Schema, total: Part, part: Part) -> Part:
     return left, np.maximum(total[1] - part[1], 0.0)
 
 
-def class_sums(statistics: Any, share: Array) -> Array:
-    """Share the statistics out over the classes, (K, S)."""
-    if sparse.issparse(statistics) and statistics.format == "csr":
-        return kernels.accumulate((Words(statistics),), share)
-    return np.asarray((statistics.T @ share).T)
-
-
-def scored(statistics: Any, weights: Array) -> Array:
-    """Weigh the statistics of rows, (n, K)."""
-    if sparse.issparse(statistics) and statistics.format == "csr":
-        return kernels.scores((Words(statistics),), weights, statistics.shape[0])
-    return np.asarray(statistics @ weights.T)
+def blocks_of(rows: Rows, places: NDArray[np.intp]) -> tuple[Block, ...]:
+    """Take the columns of some rows, in compact form."""
+    return tuple(block.take(places) for block in rows.batch.blocks)
 
 
 __all__ = [
@@ -285,9 +285,8 @@ __all__ = [
     "NaiveBayes",
     "RareWords",
     "SharedNaiveBayes",
-    "class_sums",
+    "added",
     "few_cells",
     "less",
-    "scored",
     "with_few_cells",
 ]

@@ -32,6 +32,7 @@ FOLDS = 5
 FOLDS_OF_FEW, FEW_ROWS = 10, 300  # rows below which ten folds are dealt
 DEALS, SOME_ROWS = 3, 1000  # few rows are dealt more than once
 COPIES_SHARE = 0.25  # of distinct rows, below which equal rows are no copies: values are few
+CELLS_AT_ONCE = 1 << 16  # that stay in the cache while something is made of each
 THICK = 0.2  # share of filled cells from which statistics are written out densely
 SHARE_ROUNDS = 20  # of EM over the class shares behind the answers
 DENSE_STATISTICS = 1500  # up to which statistics are written out densely
@@ -146,7 +147,7 @@ class Rows:
         filled = sum(p.size if isinstance(p, np.ndarray) else int(p.nnz) for p in parts)
         if width <= DENSE_STATISTICS or filled > THICK * width * len(self):
             dense = [part if isinstance(part, np.ndarray) else part.toarray() for part in parts]
-            return np.concatenate(dense, axis=1)
+            return dense[0] if len(dense) == 1 else np.concatenate(dense, axis=1)
         return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
 
     @cached_property
@@ -264,8 +265,7 @@ def row_keys(batch: Batch) -> Keys:
             total += _word_keys(block)
             continue
         assert cells is not None
-        for column in cells.T:
-            keys = _column_keys(column, weight)
+        for keys in _cell_keys(cells, weight):
             mark = keys.tobytes()
             if mark not in seen:
                 total += keys
@@ -283,13 +283,32 @@ def told_apart(keys: Keys) -> Keys:
     return np.asarray(np.where(turn > 0, mixed(keys ^ mixed(turn)), keys))
 
 
-def _column_keys(column: NDArray[Any], weight: Array) -> Keys:
-    values, place = np.unique(np.asarray(column, np.float64) + 0.0, return_inverse=True)
-    if len(values) == 1:
-        return np.zeros(len(column), np.uint64)  # a constant tells nothing
-    share = np.bincount(place.ravel(), weight) / weight.sum()
-    marks = mixed(values.view(np.uint64)) ^ mixed(np.round(share, 9).view(np.uint64))
-    return mixed(marks ^ np.bitwise_xor.reduce(mixed(marks)))[place.ravel()]
+def _cell_keys(cells: NDArray[Any], weight: Array) -> Iterator[Keys]:
+    """Mix each cell with all the values of its column, column by column; some at a time."""
+    step = max(CELLS_AT_ONCE // max(len(cells), 1), 1)
+    for begin in range(0, cells.shape[1], step):
+        columns = np.ascontiguousarray(cells[:, begin : begin + step].T, np.float64) + 0.0
+        yield from _columns_keys(columns, weight)
+
+
+def _columns_keys(columns: Array, weight: Array) -> Keys:
+    """Mix the cells of some columns, each in a line, (c, n)."""
+    order = np.argsort(columns, axis=1, kind="stable")
+    values = np.take_along_axis(columns, order, axis=1)
+    same = (values[:, 1:] == values[:, :-1]) | np.isnan(values[:, :-1])  # gaps are last
+    first = np.pad(~same, ((0, 0), (1, 0)), constant_values=True)
+    run = np.maximum.accumulate(np.where(first, np.arange(columns.shape[1]), 0), axis=1)
+    # of the values as they are sorted, each by the first cell that has it
+    number = np.cumsum(first.ravel()) - 1
+    share = np.bincount(number, weight[order].ravel())[number] / weight.sum()
+    marks = mixed(np.take_along_axis(values, run, axis=1).view(np.uint64))
+    marks ^= mixed(np.round(share, 9).view(np.uint64)).reshape(marks.shape)
+    every = np.bitwise_xor.reduce(np.where(first, mixed(marks), np.uint64(0)), axis=1)
+    keys = mixed(marks ^ every[:, None])
+    keys[~first[:, 1:].any(axis=1)] = 0  # a constant tells nothing
+    out = np.empty_like(keys)
+    np.put_along_axis(out, order, keys, axis=1)
+    return out
 
 
 def _word_keys(block: Words) -> Keys:

@@ -80,7 +80,7 @@ def _search(
 ) -> tuple[Array, float, Array] | None:
     """Go along a direction until the value has fallen enough and the slope has eased."""
     descent = gradient @ way
-    length = min(1.0, 1.0 / float(np.abs(gradient).sum())) if fresh else 1.0
+    length = min(1.0, 1.0 / float(np.linalg.norm(gradient))) if fresh else 1.0
     short, long = 0.0, np.inf
     best: Any = None
     for _ in range(MAX_LINE_SEARCH):
