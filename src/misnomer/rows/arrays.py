@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer import kernels
-from misnomer.families.categorical import code_type
+from misnomer.families import code_type
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
 from misnomer.rows.decide import FEW
 from misnomer.rows.encode import (

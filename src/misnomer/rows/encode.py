@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.families.categorical import code_type
+from misnomer.families import code_type
 from misnomer.rows.notation import find_notation, plain, read_notation, unchunked
 from misnomer.rows.unread import no_numbers
 from misnomer.table import Column
