@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer import kernels
 from misnomer.channel import Channel
-from misnomer.classifiers import inputs, labels, online
+from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.choose import (
     checked_class_prior,
     is_default_channel,
@@ -90,7 +90,6 @@ class NoisyLabelEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         task, naming, groups = self._task(X, y, *said)
         with kernels.using(threads=self._threads()):
             fit = solve(self._solver(groups), task)
-            self._seen = online.sums_of_fit(task, fit.model)
             self._keep(fit, naming)
             self._remember(task, fit)
         if not self.converged_:
