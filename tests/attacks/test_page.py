@@ -20,10 +20,9 @@ from misnomer.audit import audit
 from misnomer.cli import app
 from misnomer.review import export
 from misnomer.review.decisions import Decisions
-from misnomer.review.origin import load_for_review
 from misnomer.review.rows import fingerprint
 from misnomer.review.server.serve import Guard, ImpatientProtocol, announcing
-from misnomer.review.session import FILE
+from misnomer.review.session import FILE, load_for_review
 from tests.audited import pets
 
 

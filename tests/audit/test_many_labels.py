@@ -18,7 +18,7 @@ from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
 from misnomer.cli import app, predict
 from misnomer.review.large import LargeRows
-from misnomer.review.origin import load_for_review
+from misnomer.review.session import load_for_review
 from misnomer.rows.scan import read_table
 from misnomer.solvers.sparse import model as sparse_model
 from misnomer.solvers.sparse.model import SparseModel

@@ -29,9 +29,8 @@ from typing import Any
 from misnomer import audit, load_audit
 from misnomer.demo import planted_table
 from misnomer.review.decisions import Decisions
-from misnomer.review.origin import load_for_review
 from misnomer.review.rows import fingerprint
-from misnomer.review.session import FILE, Review
+from misnomer.review.session import FILE, Review, load_for_review
 from misnomer.store.container import filling
 
 TOKEN = "t" * 32

@@ -283,9 +283,8 @@ def options(drawn: random.Random) -> None:
 
 @cache
 def server() -> tuple[Any, Any]:
-    from misnomer.review.origin import load_for_review
     from misnomer.review.server.app import application
-    from misnomer.review.session import Review
+    from misnomer.review.session import Review, load_for_review
 
     shutil.copytree(audited(), room() / "served", dirs_exist_ok=True)
     review = Review(load_for_review(room() / "served"), room() / "served" / "r.sqlite", refit=False)

@@ -16,8 +16,7 @@ from misnomer.cli import app
 from misnomer.review import export
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import load_for_review
-from misnomer.review.session import FILE, Review
+from misnomer.review.session import FILE, Review, load_for_review
 from misnomer.rows.scan import read_table
 
 

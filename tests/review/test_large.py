@@ -11,14 +11,12 @@ import pytest
 from misnomer.audit import collector
 from misnomer.review import large as large_rows
 from misnomer.review.export import run
-from misnomer.review.index import FOLDER
 from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import load_for_review
-from misnomer.review.ranking import Filter, as_filter
+from misnomer.review.ranking import FOLDER, Filter, as_filter
 from misnomer.review.rows import fingerprint
 from misnomer.review.server import lists
 from misnomer.review.server.row import describe_row
-from misnomer.review.session import FILE, Review
+from misnomer.review.session import FILE, Review, load_for_review
 from misnomer.rows.scan import read_table
 from misnomer.store import writing
 from tests.audit.rows import save_stream

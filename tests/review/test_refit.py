@@ -41,7 +41,7 @@ def test_without_mistakes_the_answer_stays_right(review, audited):
 
 
 def test_error_zero_takes_decisions_for_the_truth(folder, audited):
-    from misnomer.review.origin import load_for_review
+    from misnomer.review.session import load_for_review
 
     audit = load_for_review(folder)
     with pytest.raises(ReviewError, match=r"below 0\.5"):

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit, save_audit
 from misnomer.cli import app
-from misnomer.review.origin import load_for_review
+from misnomer.review.session import load_for_review
 from misnomer.store import container, writing
 from misnomer.store.container import check_whole, filling, reading
 

@@ -67,15 +67,15 @@ def review(
     """
     with failing_well():
         _need_extra()
+        from misnomer.audit.files.origin import notice_of_change
         from misnomer.review.ledger import only_server
-        from misnomer.review.origin import load_for_review, noticed
         from misnomer.review.server.app import application
         from misnomer.review.server.serve import serve
-        from misnomer.review.session import FILE, Review
+        from misnomer.review.session import FILE, Review, load_for_review
         from misnomer.store.writing import held
 
         rows, roots = load_for_review(folder), _roots(folder, files)
-        notice = noticed(rows, folder, data, anyway=anyway)
+        notice = notice_of_change(rows.audit, folder, data, anyway=anyway)
         if notice is not None:
             complain(notice)
         with (
@@ -150,14 +150,15 @@ def export(
     class.
     """
     with failing_well():
+        from misnomer.audit.files.origin import notice_of_change
         from misnomer.review.export import run
-        from misnomer.review.origin import load_for_review, noticed
+        from misnomer.review.session import load_for_review
 
-        audit = load_for_review(folder)
-        notice = noticed(audit, folder, data, anyway=anyway)
+        rows = load_for_review(folder)
+        notice = notice_of_change(rows.audit, folder, data, anyway=anyway)
         if notice is not None:
             complain(notice)
-        done = run(audit, folder, out, probability=probability, log=log, kind=kind)
+        done = run(rows, folder, out, probability=probability, log=log, kind=kind)
         print(done, file=sys.stderr)
 
 
@@ -168,7 +169,7 @@ def import_(
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
         from misnomer.review.export import take_over
-        from misnomer.review.origin import load_for_review
+        from misnomer.review.session import load_for_review
 
         print(take_over(load_for_review(folder), folder, file), file=sys.stderr)
 

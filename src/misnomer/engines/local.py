@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
+from misnomer.kernels.blocks import Block, Codes, Reals, Words
 from misnomer.table import Batch, joined_checks, joined_groups, numbered
 
 
@@ -72,12 +73,12 @@ _BATCHES_AHEAD = 2  # batches read before they are needed
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where the arrays of a batch lie in the file, and what they are."""
+class _Spilled:
+    """A batch whose arrays lie in the file, one behind the other."""
 
+    pickled: bytes  # the batch without its arrays
     offset: int
-    arrays: tuple[tuple[str, tuple[int, ...]], ...]  # dtype and shape
-    build: Callable[[list[Any]], Batch]
+    sizes: tuple[int, ...]  # bytes of each array
 
 
 class Batches(Sequence[Batch]):
@@ -116,7 +117,7 @@ class Stream(Batches):
 
     def __init__(self, batches: Iterable[Batch], *, memory: int = 1 << 30) -> None:
         self._kept: list[Batch] = []
-        self._spilled: list[_Place] = []
+        self._spilled: list[_Spilled] = []
         self._file: IO[bytes] | None = None
         self.rows = 0
         left = memory
@@ -164,41 +165,44 @@ class Stream(Batches):
         """Bytes on disk."""
         return self._file.seek(0, io.SEEK_END) if self._file is not None else 0
 
-    def _spill(self, batch: Batch) -> _Place:
+    def _spill(self, batch: Batch) -> _Spilled:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="misnomer-", buffering=0)  # noqa: SIM115
             weakref.finalize(self, self._file.close)
-        arrays, build = _taken_apart(batch)
+        pickled, arrays = _arrays_apart(batch)
         offset = self._file.seek(0, io.SEEK_END)
         for array in arrays:
-            view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+            view = array
             while len(view):
                 view = view[self._file.write(view) :]
-        return _Place(offset, tuple((a.dtype.str, a.shape) for a in arrays), build)
+        return _Spilled(pickled, offset, tuple(array.nbytes for array in arrays))
 
-    def _read(self, place: _Place) -> Batch:
+    def _read(self, place: _Spilled) -> Batch:
         assert self._file is not None
         arrays, offset = [], place.offset
-        for kind, shape in place.arrays:
-            array = np.empty(shape, np.dtype(kind))
-            view = array.reshape(-1).view(np.uint8).data
-            done = 0
-            while done < len(view):  # a position of its own: several readers do not disturb
+        for length in place.sizes:
+            arrays.append(np.empty(length, np.uint8))
+            view, done = arrays[-1].data, 0
+            while done < length:  # a position of its own: several readers do not disturb
                 part = os.preadv(self._file.fileno(), [view[done:]], offset + done)
                 if part <= 0:
                     raise OSError("the temporary file of compact rows was cut short")
                 done += part
-            offset += array.nbytes
-            arrays.append(array)
-        return place.build(arrays)
+            offset += length
+        batch: Batch = pickle.loads(place.pickled, buffers=arrays)
+        return batch
 
 
-_BESIDE = ("weight", "group", "said", "design")  # what a batch may hold beside its blocks
+def _arrays_apart(batch: Batch) -> tuple[bytes, list[memoryview]]:
+    """Pickle a batch for this process alone, its arrays apart and without a copy of them."""
+    arrays: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(batch, protocol=5, buffer_callback=arrays.append)
+    return pickled, [array.raw() for array in arrays]
 
 
 def size(batch: Batch) -> int:
     """Bytes of a batch in its compact form."""
-    return sum(array.nbytes for array in _taken_apart(batch)[0])
+    return sum(array.nbytes for array in _arrays_apart(batch)[1])
 
 
 def joined(batches: Sequence[Batch]) -> Batch:
@@ -235,46 +239,3 @@ def _stacked(blocks: Sequence[Any]) -> Block:
         return replace(first, bits=bits)
     full = [np.full_like(b.bits, 255) if b.observed is None else b.observed for b in blocks]
     return replace(first, bits=bits, observed=np.concatenate(full))
-
-
-def _taken_apart(batch: Batch) -> tuple[list[Any], Callable[[list[Any]], Batch]]:
-    """Split a batch into its arrays, and say how to put them together again."""
-    arrays: list[Any] = [batch.given]
-    names = [name for name in _BESIDE if getattr(batch, name) is not None]
-    arrays += [getattr(batch, name) for name in names]
-    start = batch.start
-    makers: list[tuple[int, Callable[[list[Any]], Block]]] = []
-    for block in batch.blocks:
-        parts, make = _parts(block)
-        arrays += parts
-        makers.append((len(parts), make))
-
-    def build(found: list[Any]) -> Batch:
-        beside = dict(zip(names, found[1:], strict=False))
-        rest = found[1 + len(names) :]
-        blocks = []
-        for count, make in makers:
-            blocks.append(make(rest[:count]))
-            rest = rest[count:]
-        return Batch(tuple(blocks), found[0], start=start, **beside)
-
-    return arrays, build
-
-
-def _parts(block: Block) -> tuple[list[Any], Callable[[list[Any]], Block]]:
-    if isinstance(block, Codes):
-        sizes = block.sizes
-        return [block.codes], lambda a: Codes(a[0], sizes)
-    if isinstance(block, Flags):
-        columns = block.columns
-        parts = [block.bits] if block.observed is None else [block.bits, block.observed]
-        return parts, lambda a: Flags(a[0], a[1] if len(a) > 1 else None, columns)
-    if isinstance(block, Reals):
-        empty = replace(block, values=block.values[:0].copy())  # a view would keep all rows
-        return [block.values], lambda a: replace(empty, values=a[0])
-    matrix, shape = block.matrix, block.matrix.shape
-
-    def words(a: list[Any]) -> Words:
-        return Words(sparse.csr_array((a[0], a[1], a[2]), shape=shape))
-
-    return [matrix.data, matrix.indices, matrix.indptr], words

@@ -24,8 +24,7 @@ from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
 from misnomer.posterior import Posterior
-from misnomer.review import index
-from misnomer.review.ranking import Ranking
+from misnomer.review.ranking import Ranking, open_index
 from misnomer.review.refit import (
     REVIEWER_ERROR,
     believed,
@@ -89,7 +88,7 @@ class LargeRows(Rows):
         names = self.metadata.schema.to_arrow_schema().names[_N_AUDIT_COLUMNS:]
         self.names = dict(zip(names, sample.data.column_names, strict=True))
         labels, classes = list(sample.labels), list(sample.classes)
-        self.index = index.open_index(self.path, labels, classes, self._trusted())
+        self.index = open_index(self.path, labels, classes, self._trusted())
         self.given, self.suggested = self.index.given, self.index.suggested
         self.wrong: Any = self.index.wrong
         window = min(N_WORST_ROWS, len(self.index.probability))
@@ -114,7 +113,13 @@ class LargeRows(Rows):
         index: Any = self.index
         orders = {"probability": (index.probability,), "information": (index.information,)}
         return Ranking(
-            version, index.wrong, index.given, index.suggested, index.judged, index.flagged, orders
+            version,
+            index.wrong,
+            index.given,
+            index.suggested,
+            index.judged,
+            index.flagged,
+            orders,
         )
 
     def fingerprint(self) -> str:

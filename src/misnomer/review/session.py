@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.audit import load_audit
 from misnomer.review.decisions import PERSON, ConflictError, Decision, Decisions
+from misnomer.review.large import LargeRows
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Progress, open_rows, progress_of
 from misnomer.review.ranking import EVERYTHING, Filter, Ranking, draw_random_checks, take_passing
 from misnomer.review.refit import REVIEWER_ERROR, Refitter
 from misnomer.review.rows import Rows, rows_of
+from misnomer.store.container import check_whole, reading
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -25,6 +28,49 @@ FILE = "review.sqlite"
 
 _CHECK_EVERY = 10  # of so many rows, one is a random check
 _REFIT_EVERY = 5  # decisions
+
+
+# What an audit's folder is known by.
+_MARKS = ("audit.safetensors", "model.safetensors", "rows.parquet")
+
+
+def load_for_review(folder: str | Path) -> Rows:
+    """Load the rows of an audit's folder; say how to make one where it is none."""
+    folder = Path(folder)
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no folder {str(folder)!r}")
+    with reading(folder):
+        return _rows_of_folder(folder)
+
+
+def _rows_of_folder(folder: Path) -> Rows:
+    if (folder / "sample" / _MARKS[0]).is_file():
+        return _rows_by_batches(folder)
+    missing = [name for name in _MARKS if not (folder / name).is_file()]
+    if not folder.is_dir() or missing:
+        lacks = f" (it lacks {missing[0]})" if folder.is_dir() else ""
+        raise ReviewError(
+            f"{str(folder)!r} is not the folder of an audit{lacks}: make one with "
+            "misnomer audit FILE --label COLUMN --out FOLDER"
+        )
+    return Rows(load_audit(folder))
+
+
+def _rows_by_batches(folder: Path) -> LargeRows:
+    """Open an audit whose rows do not fit in memory."""
+    if not (folder / _MARKS[2]).is_file():
+        raise ReviewError(
+            f"{str(folder)!r} was audited by batches and lacks {_MARKS[2]}: review the sample of "
+            f"its rows, {str(folder / 'sample')!r}, or audit the file anew"
+        )
+    check_whole(folder, ("rows.parquet", "audit.json", "sample"))
+    sample = load_audit(folder / "sample")
+    if sample.annotators is not None:
+        raise ReviewError(
+            f"{str(folder)!r} was audited by batches, from several annotators: review the sample "
+            f"of its rows, {str(folder / 'sample')!r}, which holds all answers about them"
+        )
+    return LargeRows(folder, sample)
 
 
 class Review:

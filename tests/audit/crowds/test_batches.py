@@ -23,7 +23,7 @@ from misnomer.engines import local
 from misnomer.engines.local import Stream
 from misnomer.head import crowd as head_crowd
 from misnomer.head.crowd import LearnedColumns, columns_of
-from misnomer.review.origin import load_for_review
+from misnomer.review.session import load_for_review
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
 from misnomer.solvers.annotators import draws
