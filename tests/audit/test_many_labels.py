@@ -16,7 +16,8 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit, collector, load_audit
 from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
-from misnomer.cli import app, predict
+from misnomer.cli import app
+from misnomer.cli import run as cli_run
 from misnomer.review.large import LargeRows
 from misnomer.review.session import load_for_review
 from misnomer.rows.scan import read_table
@@ -234,7 +235,7 @@ def test_predict_with_the_model_of_an_audit(always, tmp_path, monkeypatch):
     answer = read_table(out)
     assert (np.array(answer["predicted_class"].to_pylist()) == z[:50]).mean() > 0.9
     assert answer["row"].to_pylist() == list(range(50))
-    monkeypatch.setattr(predict, "_MAX_PROBA", 7)
+    monkeypatch.setattr(cli_run, "_MAX_PROBA", 7)
     result = CliRunner().invoke(app, [*said, "--proba"])
     assert result.exit_code != 0
     assert "leave --proba out" in result.output

@@ -20,8 +20,7 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit
 from misnomer.audit.inputs import labels_of
 from misnomer.audit.request import bytes_of
-from misnomer.engines.journal import Journal
-from misnomer.engines.local import fold
+from misnomer.engines.local import Journal, fold
 from misnomer.reports.text import render
 from misnomer.rows.scan import read_table, scan
 from misnomer.stats import Stats

@@ -24,7 +24,7 @@ from scipy import sparse
 
 from misnomer import NoisyLabelNB, audit, load_audit
 from misnomer.audit.request import bytes_of
-from misnomer.engines.journal import Journal
+from misnomer.engines.local import Journal
 from misnomer.rows.scan import read_table, scan
 from misnomer.store import container
 from misnomer.store.container import check_whole, filling

@@ -39,8 +39,7 @@ from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.inputs import named
 from misnomer.classifiers.terms import RowTerms, Terms, compact, fit_rows, understand
 from misnomer.engines import local
-from misnomer.engines.journal import Journal
-from misnomer.engines.local import Stream, joined
+from misnomer.engines.local import Journal, Stream, joined
 from misnomer.rows.frames import arrow_columns
 from misnomer.rows.labels import with_clean_labels
 from misnomer.rows.parts import TablePart, conform, unified

@@ -180,7 +180,7 @@ def audit(
     """Find out how many labels of a table are wrong, and which ones."""
     with failing_well():
         from misnomer.audit.request import request_of
-        from misnomer.cli.audit import run
+        from misnomer.cli.run import run_audit
 
         sources = sources_of(
             annotator_columns or (), long, noise_group, known or (), at_most, never or ()
@@ -194,7 +194,7 @@ def audit(
             pred_probs=pred_probs, **sources,
             reading=reading_of(encoding, sep, no_header, missing or (), sheet) or None,
         )  # fmt: skip
-        run(request, out, quiet=quiet, as_json=as_json, force=force)
+        run_audit(request, out, quiet=quiet, as_json=as_json, force=force)
 
 
 @app.command()
@@ -219,10 +219,10 @@ def predict(
 ) -> None:
     """Predict the true class of new rows."""
     with failing_well():
-        from misnomer.cli.predict import run
+        from misnomer.cli.run import run_predict
 
         how = reading_of(encoding, sep, no_header, missing or (), sheet)
-        run(model, file, out, proba=proba, force=force, reading=how)
+        run_predict(model, file, out, proba=proba, force=force, reading=how)
 
 
 @app.command()

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from misnomer.audit.frames import Shape
-from misnomer.classifiers.groups import codes_of
+from misnomer.classifiers.terms import codes_of
 from misnomer.engines.local import joined
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself

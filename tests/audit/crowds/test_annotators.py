@@ -224,7 +224,7 @@ def test_the_page_escapes_names_and_shows_tables_only_where_there_are_any(asked,
     page = found.to_html()
     assert "<b>eve" not in page and "&lt;b&gt;eve" in page
     assert 'id="sources"' in page and "Typical confusion" in page
-    assert "annotators=[" in page and "--annotator-columns ann" in page
+    assert "annotators=[" in page and "--annotator-columns &#39;ann,bob,cyd" in page
     assert "By group" in grouped.to_html() and "errors differ" in grouped.to_html()
     plain = audit(sites(n=200)[0].drop(columns="site"), label="y")
     assert 'id="sources"' not in plain.to_html()

@@ -16,7 +16,7 @@ from misnomer.audit import audit
 from misnomer.review.decisions import Decisions
 from misnomer.review.rows import fingerprint
 from misnomer.review.server.app import application
-from misnomer.review.server.row import image_of
+from misnomer.review.server.content import image_of
 from misnomer.review.session import FILE, Review, load_for_review
 from tests.review.conftest import PIXEL
 

@@ -26,7 +26,7 @@ from misnomer.audit.frames import Shape
 from misnomer.audit.inputs import Inputs, check_column
 from misnomer.audit.request import Request
 from misnomer.classifiers import labels
-from misnomer.classifiers.groups import check_several, check_stray
+from misnomer.classifiers.terms import check_several, check_stray
 from misnomer.rows.frames import arrow_columns
 from misnomer.rows.labels import clean_parts
 from misnomer.rows.parts import Part, PartView, TablePart

@@ -25,8 +25,8 @@ from misnomer.reports.wording import shown
 from misnomer.review.decisions import PERSON, ConflictError
 from misnomer.review.ledger import FullError, ReviewError
 from misnomer.review.ranking import as_filter
-from misnomer.review.server import lists
-from misnomer.review.server.row import cell_texts, describe_decision, describe_row, read_image
+from misnomer.review.server import content
+from misnomer.review.server.content import cell_texts, describe_decision, describe_row, read_image
 from misnomer.review.server.serve import Guard
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Answers:
 
     def about(self, said: dict[str, Any]) -> Any:
         """Describe the audit."""
-        return lists.about(self.review, self.name, self.notice)
+        return content.about(self.review, self.name, self.notice)
 
     def row(self, said: dict[str, Any]) -> Any:
         """Show one row."""
@@ -171,7 +171,7 @@ class Answers:
 
     def find(self, said: dict[str, Any]) -> Any:
         """Show the row of an id or a position."""
-        return self._row(lists.find(self.review, str(said.get("text", ""))[:200]))
+        return self._row(content.find(self.review, str(said.get("text", ""))[:200]))
 
     def next(self, said: dict[str, Any]) -> Any:
         """Show the row to look at next; null where none is left."""
@@ -187,13 +187,13 @@ class Answers:
         self.review.sync()
         order, wanted = self._wanted(said)
         offset, limit = int(said.get("offset") or 0), int(said.get("limit") or 50)
-        return lists.queue_page(self.review, order, wanted, offset, limit, _who(said))
+        return content.queue_page(self.review, order, wanted, offset, limit, _who(said))
 
     def decisions(self, said: dict[str, Any]) -> Any:
         """List what was decided."""
         self.review.sync()
         offset, limit = int(said.get("offset") or 0), int(said.get("limit") or 50)
-        return lists.decisions_page(self.review, offset, limit)
+        return content.decisions_page(self.review, offset, limit)
 
     def values(self, said: dict[str, Any]) -> Any:
         """List the values of a column."""
@@ -202,7 +202,7 @@ class Answers:
     def progress(self, said: dict[str, Any]) -> Any:
         """Say how far the review is."""
         self.review.sync()
-        return lists.progress(self.review, _who(said))
+        return content.progress(self.review, _who(said))
 
     def image(self, said: dict[str, Any]) -> tuple[bytes, str]:
         """Read the image that a cell names."""
