@@ -36,10 +36,10 @@ def hook(event, said):
         os._exit(98)
 
 sys.addaudithook(hook)
-import misnomer.cli, misnomer.review.session, misnomer.review.export, misnomer.reports.html
+import misnomer.cli, misnomer.review, misnomer.review.export, misnomer.reports.html
 import fsspec.implementations.reference, fsspec.implementations.http
 from misnomer.audit.files.origin import notice_of_change
-from misnomer.review.session import load_for_review
+from misnomer.review import load_for_review
 armed = True
 for folder in map(Path, FOLDERS):
     found = load_for_review(folder)

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from misnomer.audit import collector
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review import large as large_rows
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
@@ -16,7 +17,6 @@ from misnomer.review.ranking import FOLDER, Filter, as_filter
 from misnomer.review.rows import fingerprint
 from misnomer.review.server import content
 from misnomer.review.server.content import describe_row
-from misnomer.review.session import FILE, Review, load_for_review
 from misnomer.rows.scan import read_table
 from misnomer.store import writing
 from tests.audit.rows import save_stream

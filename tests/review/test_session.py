@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from misnomer.audit.files.origin import notice_of_change
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review.ledger import ReviewError
 from misnomer.review.progress import Bins, Reviewed, advice, left
 from misnomer.review.ranking import Filter, as_filter, rank_rows
 from misnomer.review.rows import fingerprint
-from misnomer.review.session import FILE, Review, load_for_review
 
 
 def decide_some(review, truth, most, **options):

@@ -13,12 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from misnomer import channel
+from misnomer import channel, engines
 from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.annotator_table import notes, table_of
-from misnomer.engines import local
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.head.crowd import LearnedColumns
 from misnomer.head.rates import HELD_ROWS, judged
 from misnomer.head.solve import GroupRates, Head, held
@@ -154,7 +153,7 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _task(
         self, said: Answers, schema: Schema, batches: Sequence[Batch],
-        truth: NDArray[np.int32] | None, *, passes: Passes = local, weight: Array | None = None,
+        truth: NDArray[np.int32] | None, *, passes: Passes = engines, weight: Array | None = None,
     ) -> SourcesTask:  # fmt: skip
         """Put the question: the head's learners look at the columns, wherever the rows are."""
         columns, smoothing = None, resolve(self.smoothing)
@@ -359,7 +358,7 @@ def _group_fit(
 
 def fit_crowd(
     crowd: CrowdNB, answers: Answers, schema: Schema, batches: Sequence[Batch],
-    truth: NDArray[np.int32] | None = None, passes: Passes = local,
+    truth: NDArray[np.int32] | None = None, passes: Passes = engines,
 ) -> None:  # fmt: skip
     """Learn from answers and from compact rows, wherever those are.
 

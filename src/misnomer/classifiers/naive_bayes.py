@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer import kernels
 from misnomer.channel import Channel
-from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers import NoisyLabelEstimator, inputs, labels
 from misnomer.classifiers.choose import feature_log_prob, importances, solve, takes_as_true
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.model import Model
 from misnomer.rows import grown, read, read_like
 from misnomer.smoothing import Smoothing, resolve
@@ -325,7 +324,7 @@ def _empty(stats: Stats) -> Stats:
 
 def _naming_of(estimator: Any, y: Any, classes: Any, n: int) -> inputs.Naming:
     known = y if classes is None else np.asarray(classes)
-    return inputs.named(known, estimator.channel, max(n, len(known)))
+    return inputs.naming_of(known, estimator.channel, max(n, len(known)))
 
 
 def _merge_schema(seen: SumsSoFar, fresh: Schema) -> tuple[Schema, SumsSoFar]:

@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer import channel as channels
 from misnomer import kernels
-from misnomer.classifiers import inputs, labels
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers import NoisyLabelEstimator, inputs, labels
 from misnomer.classifiers.choose import importances_of_rows
 from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.labels import align_columns
-from misnomer.engines.local import Stream, joined
+from misnomer.engines import Stream, joined
 from misnomer.head.positive import PositiveUnlabeled
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
@@ -30,7 +29,7 @@ from misnomer.learners.logistic import Logistic
 from misnomer.learners.trees import Trees
 from misnomer.posterior import Posterior
 from misnomer.smoothing import Smoothing, resolve
-from misnomer.solvers.sparse.model import is_many
+from misnomer.solvers.sparse import is_many
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Fold, Schema
 
@@ -153,12 +152,12 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         probably are.
         """
         check_is_fitted(self)
-        told: Array | None = getattr(self, "_told", None)
-        if told is None:
+        importances: Array | None = getattr(self, "_told", None)
+        if importances is None:
             raise AttributeError(
                 "feature_importances_ is known after a fit in memory to few labels"
             )
-        return told
+        return importances
 
     def _remember(self, task: Task, fit: Fit) -> None:
         found = fit.details.posterior

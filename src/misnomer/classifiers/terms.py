@@ -16,17 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from misnomer import kernels
+from misnomer import engines, kernels
 from misnomer.answers import check_group_sizes
-from misnomer.classifiers import inputs
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers import NoisyLabelEstimator, inputs
 from misnomer.classifiers.choose import solve, warn_of_search
-from misnomer.engines import local
-from misnomer.rows import discover
+from misnomer.rows import _kinds, discover, read_like
 from misnomer.rows.encode import codes, one_zero
 from misnomer.rows.notation import plain
 from misnomer.rows.parts import Part
-from misnomer.rows.read import _kinds, read_like
 from misnomer.rows.scan import Scan
 from misnomer.table import Batch, CheckedRows, Column, Fold, Schema, numbered
 
@@ -191,8 +188,8 @@ class Terms(RowTerms):
     @property
     def columns(self) -> list[str]:
         """What must be read: the label first."""
-        beside = [name for name in (self.trusted, self.group) if name]
-        return list(dict.fromkeys([self.label, *beside, *super().columns]))
+        extra = [name for name in (self.trusted, self.group) if name]
+        return list(dict.fromkeys([self.label, *extra, *super().columns]))
 
     def batch(self, rows: pa.RecordBatch) -> Batch:
         """Put some rows into compact form, their labels and groups beside them."""
@@ -258,48 +255,48 @@ def understand(
     mapped: Any = map,
 ) -> Terms:
     """Look at all rows once: which columns, labels and groups there are."""
-    apart = [label, *ignore, *(name for name in (trusted, group) if name)]
-    for name in apart:
+    excluded = [label, *ignore, *(name for name in (trusted, group) if name)]
+    for name in excluded:
         if name not in found.names:
             raise ValueError(f"there is no column {name!r}; there are {_few(found.names)}")
-    if not {*found.names} - {*apart}:
+    if not {*found.names} - {*excluded}:
         raise ValueError(_NO_COLUMN)
     own = {label: "categorical", **({group: "categorical"} if group else {})}
     count = GroupCount(label, group) if group else None
     looked, rows = understand_columns(
-        found, apart, classifier.families, own, skip_bad=skip_bad, numbering=numbering,
-        mapped=mapped, beside=count,
+        found, excluded, classifier.families, own, skip_bad=skip_bad, numbering=numbering,
+        mapped=mapped, extra=count,
     )  # fmt: skip
     if not rows.schema.columns:
         raise ValueError(_NO_COLUMN)
     known = {part.name: getattr(rows, part.name) for part in fields(rows)} | {"label": label}
     naming = _naming_of(looked, label, classifier)
-    known["groups"] = names_of(looked.beside, group) if group else ()
+    known["groups"] = names_of(looked.extra, group) if group else ()
     return Terms(naming=naming, trusted=trusted, group=group, **known)
 
 
 def understand_columns(
     found: Scan,
-    apart: Sequence[str],
+    excluded: Sequence[str],
     families: Any,
     own: Mapping[str, str] | None = None,
     *,
     skip_bad: bool,
     numbering: bool = True,
     mapped: Any = map,
-    beside: Any = None,
+    extra: Any = None,
 ) -> tuple[discover.Discovery, RowTerms]:
-    """Look at all rows once: what the columns are, but for those ``apart``.
+    """Look at all rows once: what the columns are, but for those ``excluded``.
 
-    ``own`` are those of them to be looked at all the same; ``beside`` is asked of all rows as well.
+    ``own`` are those of them to be looked at all the same; ``extra`` is asked of all rows as well.
     """
-    names = [name for name in found.names if name not in apart]
+    names = [name for name in found.names if name not in excluded]
     kinds = dict(zip(names, _kinds(families, names), strict=True))
     asked = {**(own or {}), **kinds}
     if not asked:
         nothing = RowTerms(schema=Schema(()), skip_bad=skip_bad, left_out=found.left_out)
         return discover.Discovery(0, {}, {}), nothing
-    looked = discover.discover(found.parts, asked, skip_bad=skip_bad, mapped=mapped, beside=beside)
+    looked = discover.discover(found.parts, asked, skip_bad=skip_bad, mapped=mapped, extra=extra)
     if not looked.rows:
         raise ValueError("the table has no rows")
     numbers = [name for name in names if numbering and looked.numbering(name)]
@@ -328,7 +325,7 @@ def _naming_of(
         values = [int(value) for value in values]
     with warnings.catch_warnings():  # each name stands here once, however many rows bear it
         warnings.filterwarnings("ignore", "The number of unique classes")
-        return inputs.named(np.array(values), classifier.channel, looked.rows)
+        return inputs.naming_of(np.array(values), classifier.channel, looked.rows)
 
 
 def _few(names: list[str]) -> str:
@@ -339,7 +336,7 @@ def fit_rows(
     classifier: NoisyLabelEstimator,
     terms: Terms,
     batches: Sequence[Batch],
-    fold: Fold[Any] = local.fold,
+    fold: Fold[Any] = engines.fold,
 ) -> NoisyLabelEstimator:
     """Find the model of compact rows, wherever they are; the solver is the same."""
     task = classifier._posed(terms.schema, batches, fold, terms.naming)

@@ -17,8 +17,7 @@ from misnomer.cli.options import complain, failing_well
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
 Data = Annotated[
-    str | None,
-    typer.Option("--data", help="The audited file, where it is elsewhere."),
+    str | None, typer.Option("--data", help="The audited file, where it is elsewhere.")
 ]
 Anyway = Annotated[
     bool,
@@ -68,10 +67,10 @@ def review(
     with failing_well():
         _need_extra()
         from misnomer.audit.files.origin import notice_of_change
+        from misnomer.review import FILE, Review, load_for_review
         from misnomer.review.ledger import only_server
-        from misnomer.review.server.app import application
+        from misnomer.review.server import application
         from misnomer.review.server.serve import serve
-        from misnomer.review.session import FILE, Review, load_for_review
         from misnomer.store.writing import held
 
         rows, roots = load_for_review(folder), _roots(folder, files)
@@ -151,8 +150,8 @@ def export(
     """
     with failing_well():
         from misnomer.audit.files.origin import notice_of_change
+        from misnomer.review import load_for_review
         from misnomer.review.export import run
-        from misnomer.review.session import load_for_review
 
         rows = load_for_review(folder)
         notice = notice_of_change(rows.audit, folder, data, anyway=anyway)
@@ -168,8 +167,8 @@ def import_(
 ) -> None:
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
+        from misnomer.review import load_for_review
         from misnomer.review.export import take_over
-        from misnomer.review.session import load_for_review
 
         print(take_over(load_for_review(folder), folder, file), file=sys.stderr)
 
@@ -180,8 +179,7 @@ _MAX_CELL_LENGTH, _KEYS = 400, "123456789abcdefghijklmnop"
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")],
     rows: Annotated[
-        int | None,
-        typer.Option("--rows", "-n", min=1, help="Draw so many more rows to check."),
+        int | None, typer.Option("--rows", "-n", min=1, help="Draw so many more rows to check.")
     ] = None,
     page: Annotated[bool, typer.Option("--page", help="Answer on a page in the browser.")] = False,
     sheet: Annotated[
@@ -249,7 +247,7 @@ def _write_sheet(room: Any, path: Path) -> None:
 
 def _page(room: Any, port: int | None, *, browser: bool) -> None:
     _need_extra()
-    from misnomer.review.server.app import check_application
+    from misnomer.review.server import check_application
     from misnomer.review.server.serve import serve
     from misnomer.store.writing import held
 

@@ -287,10 +287,7 @@ def _knowledge(said: Mapping[str, Any]) -> list[str]:
     return words
 
 
-HOW = {
-    "sheet": "a sheet answered as drawn",
-    "running": "holds whenever you stop",
-}
+HOW = {"sheet": "a sheet answered as drawn", "running": "holds whenever you stop"}
 _MAX_CHECK_LINES = 30
 
 

@@ -16,7 +16,7 @@ from misnomer import audit
 from misnomer.audit import load_audit
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.terms import GroupCount, Groups, codes_of, names_of
-from misnomer.engines.local import Stream, joined
+from misnomer.engines import Stream, joined
 from misnomer.rows.scan import scan
 from misnomer.table import Batch, joined_groups
 from tests.audit.rows import audit_stream, planted, save_stream

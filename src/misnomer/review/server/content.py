@@ -21,11 +21,11 @@ from misnomer.review.ledger import ReviewError
 from misnomer.review.ranking import ORDERS, Filter
 
 if TYPE_CHECKING:
-    from misnomer.audit.crowds.sources import Sources
+    from misnomer.audit.crowds import Sources
     from misnomer.audit.result import Audit
     from misnomer.evidence import Explanation
+    from misnomer.review import Review
     from misnomer.review.rows import Rows
-    from misnomer.review.session import Review
 
 
 _MAX_ROWS, _MAX_PAIRS, _MAX_POINTS = 200, 20, 300

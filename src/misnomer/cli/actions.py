@@ -16,15 +16,15 @@ from rich.console import Console
 from rich.markup import escape
 
 from misnomer.audit.files.folder import save_run
-from misnomer.audit.inputs import described
+from misnomer.audit.inputs import describe_path
 from misnomer.audit.request import Request, bytes_of, is_large, run
 from misnomer.posterior import Posterior
 from misnomer.rows.encode import unseen
 from misnomer.rows.files.excel import write_workbook
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import read_table, scan
+from misnomer.store import load_model
 from misnomer.store.container import check_vacant, reading
-from misnomer.store.models import load_model
 from misnomer.store.writing import print_tables, replacing, with_column, write_tables
 from misnomer.table import Batch
 
@@ -122,7 +122,7 @@ def run_predict(
     reading: dict[str, Any] | None = None,
 ) -> None:
     """Classify the rows of a file and write them with their predicted class."""
-    file = described(file, reading or {})
+    file = describe_path(file, reading or {})
     if out is not None:
         _check_writable(out, large=is_large(file), force=force)
     tables = _predictions(_load(model), file, proba)
