@@ -83,8 +83,9 @@ class Channel:
         mass = np.where(self.free, mass, 0.0)
         total = mass.sum(axis=0)
         left = 1.0 - np.where(self.free, 0.0, self.matrix).sum(axis=0)
-        fresh = mass * (left / np.where(total > 0, total, 1.0))
-        known = ~self.free | (total <= 0)  # a class that vanished keeps its old column
+        gone = total < np.finfo(np.float64).tiny  # a class that vanished keeps its old column
+        fresh = mass * (left / np.where(gone, 1.0, total))
+        known = ~self.free | gone
         return replace(self, matrix=np.where(known, self.matrix, fresh))
 
     def reverse(self, prior: Array) -> Array:
