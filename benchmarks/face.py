@@ -25,7 +25,7 @@ from sklearn.naive_bayes import CategoricalNB
 from benchmarks.kernels import cpu_time, processor, write
 from misnomer import NoisyLabelNB
 from misnomer.channel import fixed, free
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.model import Model
 from misnomer.smoothing import additive
 from misnomer.solvers.em import climb, starts

@@ -16,8 +16,8 @@ with atheris.instrument_imports(include=["misnomer"]):
     import numpy as np
 
     from misnomer import NoisyLabelNB
+    from misnomer.store import model_bytes, model_from
     from misnomer.store.container import pack, unpack
-    from misnomer.store.models import model_bytes, model_from
 
 X = np.array([[0, 1.5], [1, 2.5], [0, 0.5], [1, 3.5]] * 5)
 WHOLE = model_bytes(NoisyLabelNB(channel="free").fit(X, ["a", "b"] * 10))

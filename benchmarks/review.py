@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from misnomer.audit import audit
 from misnomer.demo import house_votes
-from misnomer.review.session import Review
+from misnomer.review import Review
 
 NEWS = Path(__file__).parents[2] / "shared" / "data" / "20newsgroups_bydate.parquet"
 GROUPS = ("rec.autos", "sci.med", "sci.space", "talk.politics.guns")

@@ -20,10 +20,10 @@ import pyarrow as pa
 import uvicorn
 
 from misnomer.audit import audit
-from misnomer.audit.frames import Shape
-from misnomer.review.server.app import application
+from misnomer.audit.shape import Shape
+from misnomer.review import Review
+from misnomer.review.server import application
 from misnomer.review.server.serve import bind
-from misnomer.review.session import Review
 
 ROWS, SMALL = 1_000_000, 2_000
 

@@ -72,7 +72,7 @@ def parts(path: Path, solver: str, passes: int):
     """Understand a file and put it into compact form, each timed."""
     from misnomer import NoisyLabelNB
     from misnomer.classifiers.terms import compact, understand
-    from misnomer.engines.local import Stream
+    from misnomer.engines import Stream
     from misnomer.rows.scan import scan
 
     channel = "identity" if solver == "counts" else "auto"
@@ -85,7 +85,7 @@ def parts(path: Path, solver: str, passes: int):
 def stream(folder: Path) -> dict[str, object]:
     """Passes of EM over spilled batches, against one batch in memory."""
     from misnomer.classifiers.terms import fit_rows
-    from misnomer.engines.local import joined
+    from misnomer.engines import joined
 
     n, passes = 1_000_000, 5
     path = made(folder / "stream.parquet", n, categories=20, reals=5)

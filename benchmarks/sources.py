@@ -27,7 +27,7 @@ from benchmarks.sources_crowds import A, K, Kept, cleanlab, crowd, listed, peers
 from benchmarks.trust_tasks import DATA
 from misnomer.answers import from_long
 from misnomer.classifiers.crowd import CrowdNB
-from misnomer.solvers.annotators.channels import evidence
+from misnomer.solvers.annotators import evidence
 from misnomer.solvers.annotators.draws import learn_sources
 from misnomer.solvers.annotators.fit import SourcesTask, first_shares, step
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from misnomer.solvers.exact.counts import labeled_counts
+from misnomer.solvers.exact import labeled_counts
 from misnomer.solvers.exact.error import error_curve
 from misnomer.solvers.exact.evidence import predictive
 from misnomer.solvers.exact.quantization import best_quantization, own_counts_error

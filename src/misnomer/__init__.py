@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from misnomer.channel import Channel
     from misnomer.classifiers.crowd import CrowdNB
     from misnomer.classifiers.naive_bayes import NoisyLabelNB
-    from misnomer.classifiers.noisy import NoisyLabelClassifier
-    from misnomer.classifiers.positive_unlabeled import PUClassifier
+    from misnomer.classifiers.noisy import NoisyLabelClassifier, PUClassifier
     from misnomer.estimate import Estimate
     from misnomer.knowledge import Knowledge, rows_needed
     from misnomer.learners.kernel import Kernel
@@ -52,7 +51,7 @@ _HOMES = {
     "Logistic": "learners.logistic",
     "NoisyLabelClassifier": "classifiers.noisy",
     "NoisyLabelNB": "classifiers.naive_bayes",
-    "PUClassifier": "classifiers.positive_unlabeled",
+    "PUClassifier": "classifiers.noisy",
     "Smoothing": "smoothing",
     "Trees": "learners.trees",
     "Verdict": "verdict",

@@ -173,7 +173,7 @@ def from_long(
         )
     names, who = np.unique(_sortable(annotator), return_inverse=True)
     known, code = _labels(label, row, labels)
-    return _arranged(row, who, code, size if n_rows is None else n_rows, names, known)
+    return _sort_answers(row, who, code, size if n_rows is None else n_rows, names, known)
 
 
 def from_codes(
@@ -198,7 +198,7 @@ def from_codes(
         who = place[who]
     known, home = _labels(_plain(labels), None, None)
     code = home[np.asarray(label, np.intp)]
-    return _arranged(np.asarray(row), who, code, n_rows, names, known)
+    return _sort_answers(np.asarray(row), who, code, n_rows, names, known)
 
 
 def from_groups(y: Any, groups: Any) -> Answers:
@@ -226,7 +226,7 @@ def check_group_sizes(labels: NDArray[np.int64]) -> None:
         )
 
 
-def _arranged(row: Any, who: Any, code: Any, n: int, names: Any, known: Any) -> Answers:
+def _sort_answers(row: Any, who: Any, code: Any, n: int, names: Any, known: Any) -> Answers:
     """Sort by row and annotator, and drop answers given twice alike; unlike ones are refused."""
     order = np.lexsort((who, row))
     row, who, code = (part[order].astype(np.int32) for part in (row, who, code))
@@ -254,16 +254,57 @@ def _labels(values: NDArray[Any], row: Any, labels: Any) -> tuple[NDArray[Any], 
     known = np.unique(_sortable(_plain(labels)))
     if not len(values):
         return known, np.zeros(0, np.int32)
-    same = (values.dtype.kind in "US") == (known.dtype.kind in "US")
-    place = np.searchsorted(known, values).clip(max=len(known) - 1) if same else None
-    right = np.zeros(len(values), bool) if place is None else known[place] == values
-    if place is None or not np.all(right):
+    place, right = places_among(values, known)
+    if not np.all(right):
         at = int(np.argmin(right))
         raise ValueError(
             f"row {row[at]} has the label {values[at]!s}, which is not one of the classes "
             f"{', '.join(map(str, known[:8]))}: correct it or add it to the classes"
         )
     return known, place.astype(np.int32)
+
+
+def places_among(
+    values: NDArray[Any], known: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Find each value's place among known ones, which are sorted, and tell whether it is there.
+
+    Words are no numbers, however they are written.
+
+    Examples
+    --------
+    >>> place, right = places_among(np.array(["b", "z"]), np.array(["a", "b"]))
+    >>> int(place[0]), right.tolist()
+    (1, [True, False])
+    """
+    if not len(known) or (values.dtype.kind in "US") != (known.dtype.kind in "US"):
+        return np.zeros(len(values), np.intp), np.zeros(len(values), bool)
+    if is_narrow(values) and is_narrow(known):  # looking up is faster than searching
+        least, most = int(known[0]), int(known[-1])
+        every = np.searchsorted(known, np.arange(least, most + 1))
+        place = every[np.clip(values.astype(np.int64), least, most) - least]
+    else:
+        place = np.searchsorted(known, values).clip(max=len(known) - 1)
+    return place, np.asarray(known[place] == values)
+
+
+MAX_NARROW_RANGE = 1 << 16  # whole numbers within so many are counted, not sorted
+
+
+def is_narrow(values: NDArray[Any]) -> bool:
+    """Tell whether values are whole numbers that lie close together."""
+    if values.dtype.kind not in "iu" or values.dtype == np.uint64 or not len(values):
+        return False
+    return int(values.max()) - int(values.min()) < MAX_NARROW_RANGE
+
+
+def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
+    """List the different values, sorted; whole numbers that lie close together are counted."""
+    if not is_narrow(values):
+        return np.unique(values)
+    least = int(values.min())
+    often = np.bincount((values - least).astype(np.intp))
+    return (np.flatnonzero(often) + least).astype(values.dtype)
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -83,8 +83,9 @@ class Channel:
         mass = np.where(self.free, mass, 0.0)
         total = mass.sum(axis=0)
         left = 1.0 - np.where(self.free, 0.0, self.matrix).sum(axis=0)
-        fresh = mass * (left / np.where(total > 0, total, 1.0))
-        known = ~self.free | (total <= 0)  # a class that vanished keeps its old column
+        gone = total < np.finfo(np.float64).tiny  # a class that vanished keeps its old column
+        fresh = mass * (left / np.where(gone, 1.0, total))
+        known = ~self.free | gone
         return replace(self, matrix=np.where(known, self.matrix, fresh))
 
     def reverse(self, prior: Array) -> Array:
@@ -128,13 +129,24 @@ def _tie(mass: Array, free: NDArray[np.bool_], tied: str) -> Array:
     """Spread the mass off the diagonal evenly, per column or over the whole matrix."""
     if tied == "cells":
         return mass
+    right, wrong, cells = tied_mass(mass, free, tied)
+    off = np.where(free, wrong / np.maximum(cells, 1), 0.0)
+    return np.where(np.eye(*mass.shape) > 0, right, off)
+
+
+def tied_mass(
+    mass: Array, free: NDArray[np.bool_], tied: str
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Add up the mass on and off the diagonal, by column or over the whole matrix, (K,) each.
+
+    The last value counts the free cells off the diagonal, by column.
+    """
     diagonal = np.eye(*mass.shape) > 0
     off = free & ~diagonal
-    hit = np.where(diagonal, mass, 0.0).sum(axis=0)
-    missed = np.where(off, mass, 0.0).sum(axis=0)
+    right, wrong = (np.where(where, mass, 0.0).sum(axis=0) for where in (diagonal, off))
     if tied == "one":
-        hit, missed = np.full_like(hit, hit.sum()), np.full_like(missed, missed.sum())
-    return np.where(diagonal, hit, np.where(off, missed / np.maximum(off.sum(axis=0), 1), 0.0))
+        right, wrong = np.full_like(right, right.sum()), np.full_like(wrong, wrong.sum())
+    return right, wrong, off.sum(axis=0)
 
 
 def _channel(matrix: ArrayLike, free: bool, counts: ArrayLike, tied: str = "cells") -> Channel:

@@ -91,13 +91,7 @@ class Smoothing:
         return np.asarray(np.array(each)[family.owner] * family.cells())
 
     def _cells(
-        self,
-        group: Group,
-        added: Array,
-        sums: Array,
-        mass: Array,
-        reverse: Array,
-        weight: Array,
+        self, group: Group, added: Array, sums: Array, mass: Array, reverse: Array, weight: Array
     ) -> Array:
         family = group.family
         cells = np.broadcast_to(added, (len(weight), len(family.owner)))

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from misnomer.families import Bernoulli, Categorical, Count, Family, Gaussian
-from misnomer.families.categorical import code_type
+from misnomer.families import Bernoulli, Categorical, Count, Family, Gaussian, code_type
 from misnomer.kernels.blocks import Block, is_empty
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ from misnomer.rows.scan import read_table, scan
 READ = """
 import sys, random, pathlib, tempfile
 from misnomer.rows.scan import read_table
-from misnomer.rows.read import read
+from misnomer.rows import read
 from misnomer.rows.scan import scan
 whole = pathlib.Path(sys.argv[1]).read_bytes()
 drawn = random.Random(int(sys.argv[2]))

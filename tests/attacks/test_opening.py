@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from misnomer.audit import audit, load_audit
-from misnomer.review.origin import noticed
+from misnomer.audit.files.origin import notice_of_change
 from misnomer.rows.files.paths import files_of, opened, size_of
 from misnomer.rows.scan import scan
 from misnomer.store import container
@@ -36,13 +36,14 @@ def hook(event, said):
         os._exit(98)
 
 sys.addaudithook(hook)
-import misnomer.cli, misnomer.review.session, misnomer.review.export, misnomer.reports.html
+import misnomer.cli, misnomer.review, misnomer.review.export, misnomer.reports.html
 import fsspec.implementations.reference, fsspec.implementations.http
-from misnomer.review.origin import noticed, load_for_review
+from misnomer.audit.files.origin import notice_of_change
+from misnomer.review import load_for_review
 armed = True
 for folder in map(Path, FOLDERS):
     found = load_for_review(folder)
-    print(folder, noticed(found, folder, anyway=True))
+    print(folder, notice_of_change(found.audit, folder, anyway=True))
     code = misnomer.cli.app(["export", str(folder), "--out", str(folder / "clean.csv")],
                             standalone_mode=False)
     print(code)
@@ -115,11 +116,11 @@ def test_no_address_out_of_a_folder_is_opened(tmp_path, made):
 def test_the_file_beside_the_folder_is_still_compared(tmp_path, made):
     folder = hostile(made, str(tmp_path / "pets.csv"), tmp_path / "other")
     shutil.copy(made.parent / "pets.csv", tmp_path / "pets.csv")
-    assert noticed(load_audit(folder), folder) is None
+    assert notice_of_change(load_audit(folder), folder) is None
     with (tmp_path / "pets.csv").open("a") as stream:
         stream.write("1,2\n")
     with pytest.raises(ValueError, match="has changed since"):
-        noticed(load_audit(folder), folder)
+        notice_of_change(load_audit(folder), folder)
 
 
 @pytest.mark.parametrize("take", [files_of, opened, size_of, scan])

@@ -18,12 +18,10 @@ from typer.testing import CliRunner
 
 from misnomer.audit import audit
 from misnomer.cli import app
-from misnomer.review import export
+from misnomer.review import FILE, export, load_for_review
 from misnomer.review.decisions import Decisions
-from misnomer.review.origin import load_for_review
 from misnomer.review.rows import fingerprint
 from misnomer.review.server.serve import Guard, ImpatientProtocol, announcing
-from misnomer.review.session import FILE
 from tests.audited import pets
 
 

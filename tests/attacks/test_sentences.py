@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
 from misnomer.cli import app
-from misnomer.engines.journal import Journal
+from misnomer.engines import Journal
 from misnomer.review.export import read_answers
 from misnomer.rows.files.paths import LONGEST, in_memory
 from misnomer.rows.scan import read_table, scan

@@ -10,7 +10,7 @@ from misnomer.audit.files.folder import save_run
 from misnomer.audit.request import request_of, run
 from misnomer.classifiers.noisy import NoisyLabelClassifier
 from misnomer.classifiers.terms import compact, fit_rows, understand
-from misnomer.engines.local import Stream
+from misnomer.engines import Stream
 from misnomer.rows.parts import TablePart
 from misnomer.rows.scan import Scan
 

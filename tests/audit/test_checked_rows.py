@@ -66,8 +66,8 @@ def answered(found, true, rows=100):
 @pytest.fixture
 def few_kept(monkeypatch):
     """Audits by batches keep 300 rows, as they do of millions."""
-    chosen = collector._chosen
-    monkeypatch.setattr(collector, "_chosen", lambda n, most, seed: chosen(n, 300, seed))
+    chosen = collector._choose_rows
+    monkeypatch.setattr(collector, "_choose_rows", lambda n, most, seed: chosen(n, 300, seed))
 
 
 @pytest.mark.parametrize("road", ROADS)

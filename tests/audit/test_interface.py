@@ -131,7 +131,7 @@ def test_saved_and_loaded(name, tmp_path):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_review_of_it(name, tmp_path):
-    from misnomer.review.session import Review
+    from misnomer.review import Review
 
     found(name).save(tmp_path / "out")
     review = Review(load_audit(tmp_path / "out"), tmp_path / "decisions", refit=False)

@@ -16,13 +16,13 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit, collector, load_audit
 from misnomer.audit.result import Audit
 from misnomer.classifiers import inputs
-from misnomer.cli import app, predict
+from misnomer.cli import actions, app
+from misnomer.review import load_for_review
 from misnomer.review.large import LargeRows
-from misnomer.review.origin import load_for_review
 from misnomer.rows.scan import read_table
-from misnomer.solvers.sparse import model as sparse_model
-from misnomer.solvers.sparse.model import SparseModel
-from misnomer.store.models import load_model, model_bytes, model_from
+from misnomer.solvers import sparse as sparse_model
+from misnomer.solvers.sparse import SparseModel
+from misnomer.store import load_model, model_bytes, model_from
 from tests.audit.rows import audit_stream, save_stream
 
 
@@ -234,7 +234,7 @@ def test_predict_with_the_model_of_an_audit(always, tmp_path, monkeypatch):
     answer = read_table(out)
     assert (np.array(answer["predicted_class"].to_pylist()) == z[:50]).mean() > 0.9
     assert answer["row"].to_pylist() == list(range(50))
-    monkeypatch.setattr(predict, "_MAX_PROBA", 7)
+    monkeypatch.setattr(actions, "_MAX_PROBA", 7)
     result = CliRunner().invoke(app, [*said, "--proba"])
     assert result.exit_code != 0
     assert "leave --proba out" in result.output
@@ -285,7 +285,7 @@ def test_the_review_of_a_sample_carries_decisions_over_to_all_rows(always, monke
 
 
 def test_a_saved_audit_is_read_back_reviewed_and_fitted_anew(always, tmp_path):
-    from misnomer.review.session import Review
+    from misnomer.review import Review
 
     words, y, z = rows(900, K=40)
     text = [" ".join(f"word{w}" for w in line) for line in words]

@@ -48,7 +48,7 @@ def test_predictions_by_batches(path, tmp_path, monkeypatch):
     assert run(app, ["audit", str(path), "-l", "label", "-q", "-o", f"{tmp_path}/o"]).exit_code == 0
     got = []
     for large in (False, True):
-        monkeypatch.setattr("misnomer.cli.predict.is_large", lambda _, large=large: large)
+        monkeypatch.setattr("misnomer.cli.actions.is_large", lambda _, large=large: large)
         for suffix in ("csv", "parquet"):
             out = tmp_path / f"p.{suffix}"
             done = run(app, ["predict", f"{tmp_path}/o", str(path), "-o", str(out), "--force"])

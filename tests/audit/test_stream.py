@@ -20,8 +20,7 @@ from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit
 from misnomer.audit.inputs import labels_of
 from misnomer.audit.request import bytes_of
-from misnomer.engines.journal import Journal
-from misnomer.engines.local import fold
+from misnomer.engines import Journal, fold
 from misnomer.reports.text import render
 from misnomer.rows.scan import read_table, scan
 from misnomer.stats import Stats
@@ -185,13 +184,13 @@ def test_the_default_goes_on_too(tmp_path, monkeypatch):
 
         return counted
 
-    monkeypatch.setattr("misnomer.engines.local.fold", until(4))
+    monkeypatch.setattr("misnomer.engines.fold", until(4))
     with pytest.raises(KeyboardInterrupt):
         audit_stream(path, "label", checkpoint=tmp_path / "j")
     written = len(list((tmp_path / "j").glob("*.npz")))
     assert written == 4
     asked.clear()
-    monkeypatch.setattr("misnomer.engines.local.fold", until(10_000))
+    monkeypatch.setattr("misnomer.engines.fold", until(10_000))
     got = audit_stream(path, "label", checkpoint=tmp_path / "j")
     np.testing.assert_array_equal(got.posterior, want.posterior)
     every = len(list((tmp_path / "j").glob("*.npz")))
@@ -238,7 +237,7 @@ CAPPED = """
     import os, resource, sys
     from misnomer import NoisyLabelNB
     from misnomer.classifiers.terms import compact, fit_rows, understand
-    from misnomer.engines.local import Stream
+    from misnomer.engines import Stream
     from misnomer.rows.scan import scan
     import scipy.sparse, sklearn.feature_extraction.text, pyarrow.parquet, pyarrow as pa
     pa.set_cpu_count(1); pa.set_io_thread_count(1)

@@ -17,7 +17,7 @@ from misnomer.audit import collector
 from misnomer.audit.files.checks import CheckFolder
 from misnomer.cli import app
 from misnomer.cli import review as check_module
-from misnomer.review.server.app import check_application
+from misnomer.review.server import check_application
 from tests.audited import pets
 
 
@@ -86,8 +86,8 @@ def test_a_sheet_goes_out_and_comes_back(place, tmp_path):
 
 def test_rows_read_by_batches_find_the_checks_of_their_folder(place, tmp_path, monkeypatch):
     _, data, true = place
-    chosen = collector._chosen
-    monkeypatch.setattr(collector, "_chosen", lambda n, most, seed: chosen(n, 100, seed))
+    chosen = collector._choose_rows
+    monkeypatch.setattr(collector, "_choose_rows", lambda n, most, seed: chosen(n, 100, seed))
     folder, sheet = tmp_path / "many", tmp_path / "sheet.csv"
     words = ("audit", data, "--label", "pet", "--memory", "8GB", "--out", folder)
     assert run(*words).exit_code == 0

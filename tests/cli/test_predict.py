@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from misnomer import NoisyLabelNB
 from misnomer.channel import identity
-from misnomer.cli import app, predict
+from misnomer.cli import actions, app
 from misnomer.model import Model
 from misnomer.rows import read
 from misnomer.rows.files.excel import write_workbook
@@ -36,7 +36,7 @@ def predicted(model, text, *options):
 
 @pytest.mark.parametrize("large", [False, True])
 def test_unseen_categories_and_empty_rows_are_said(model, monkeypatch, large):
-    monkeypatch.setattr(predict, "is_large", lambda file: large)
+    monkeypatch.setattr(actions, "is_large", lambda file: large)
     result = predicted(model, "city,age\nUlm,31\nBonn,31\nHof,\n,\n")
     assert result.exit_code == 0
     assert "2 cells hold a category that the model has not seen (such as 'Ulm', 'Hof')" in (
@@ -74,7 +74,7 @@ def test_no_file_under_a_name_of_another_form(model, name):
 
 
 def test_a_large_file_is_no_workbook(model, monkeypatch):
-    monkeypatch.setattr(predict, "is_large", lambda file: True)
+    monkeypatch.setattr(actions, "is_large", lambda file: True)
     out = model.with_name("p.xlsx")
     done = predicted(model, "city,age\nBonn,31\n", "--out", str(out))
     assert done.exit_code == 2 and "let the name end in .csv or .parquet" in done.output

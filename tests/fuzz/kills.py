@@ -28,10 +28,9 @@ from typing import Any
 
 from misnomer import audit, load_audit
 from misnomer.demo import planted_table
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review.decisions import Decisions
-from misnomer.review.origin import load_for_review
 from misnomer.review.rows import fingerprint
-from misnomer.review.session import FILE, Review
 from misnomer.store.container import filling
 
 TOKEN = "t" * 32
@@ -59,7 +58,7 @@ def killed(child: int) -> bool:
 def serve(found: Any, folder: Path, place: socket.socket) -> None:
     import uvicorn
 
-    from misnomer.review.server.app import application
+    from misnomer.review.server import application
 
     review = Review(found, folder / FILE, refit=False)
     port = place.getsockname()[1]

@@ -24,11 +24,10 @@ from scipy import sparse
 
 from misnomer import NoisyLabelNB, audit, load_audit
 from misnomer.audit.request import bytes_of
-from misnomer.engines.journal import Journal
+from misnomer.engines import Journal
 from misnomer.rows.scan import read_table, scan
-from misnomer.store import container
+from misnomer.store import container, model_bytes, model_from
 from misnomer.store.container import check_whole, filling
-from misnomer.store.models import model_bytes, model_from
 from tests.fuzz.mutate import bent, cells, damaged, spoiled
 
 Try = Callable[[random.Random], None]
@@ -283,9 +282,8 @@ def options(drawn: random.Random) -> None:
 
 @cache
 def server() -> tuple[Any, Any]:
-    from misnomer.review.origin import load_for_review
-    from misnomer.review.server.app import application
-    from misnomer.review.session import Review
+    from misnomer.review import Review, load_for_review
+    from misnomer.review.server import application
 
     shutil.copytree(audited(), room() / "served", dirs_exist_ok=True)
     review = Review(load_for_review(room() / "served"), room() / "served" / "r.sqlite", refit=False)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from misnomer.audit.frames import Shape
 from misnomer.audit.numbers import Fitted
 from misnomer.audit.result import Audit
+from misnomer.audit.shape import Shape
 from misnomer.channel import free
 from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.estimate import Estimate

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from misnomer.reports.assumptions import assumptions
 from misnomer.reports.html import to_html
+from misnomer.reports.wording import assumptions
 from misnomer.verdict import Verdict
 from tests.reports.audits import small_audit
 

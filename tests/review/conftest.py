@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from misnomer.demo import planted_table
-from misnomer.review.origin import load_for_review
-from misnomer.review.session import FILE, Review
+from misnomer.review import FILE, Review, load_for_review
 
 #: The least image there is.
 PIXEL = base64.b64decode(

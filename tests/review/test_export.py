@@ -13,11 +13,9 @@ from typer.testing import CliRunner
 
 from misnomer.audit import audit
 from misnomer.cli import app
-from misnomer.review import export
+from misnomer.review import FILE, Review, export, load_for_review
 from misnomer.review.export import run
 from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import load_for_review
-from misnomer.review.session import FILE, Review
 from misnomer.rows.scan import read_table
 
 

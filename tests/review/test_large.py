@@ -9,16 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from misnomer.audit import collector
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review import large as large_rows
 from misnomer.review.export import run
-from misnomer.review.index import FOLDER
 from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import load_for_review
-from misnomer.review.ranking import Filter, as_filter
+from misnomer.review.ranking import FOLDER, Filter, as_filter
 from misnomer.review.rows import fingerprint
-from misnomer.review.server import lists
-from misnomer.review.server.row import describe_row
-from misnomer.review.session import FILE, Review
+from misnomer.review.server import content
+from misnomer.review.server.content import describe_row
 from misnomer.rows.scan import read_table
 from misnomer.store import writing
 from tests.audit.rows import save_stream
@@ -79,7 +77,7 @@ def test_the_queue_is_of_all_rows_worst_first(review, known, audited):
     assert (
         review.count(some)
         == fits.sum()
-        == lists.queue_page(review, "probability", some, 0, 5)["total"]
+        == content.queue_page(review, "probability", some, 0, 5)["total"]
     )
     first = review.rows("information", Filter(), 0, 20)
     assert abs(wrong[first] - 0.5).max() < 0.1
@@ -94,7 +92,7 @@ def test_a_row_is_read_where_it_is(review, audited, row):
     assert cells["y"]["label"] and "row" in cells  # its own name, though ours has the same
     weights = [term["weight"] for term in shown["why"]["terms"]]
     assert sum(weights) == pytest.approx(shown["why"]["log_odds"])
-    assert lists.find(review, line["key"]) == row
+    assert content.find(review, line["key"]) == row
 
 
 def test_progress_adds_up(review, known):
@@ -122,7 +120,7 @@ def test_a_refit_moves_the_worst_rows(review, audited, monkeypatch):
     shown = describe_row(review, int(after[20]))
     assert shown["probability"] == pytest.approx(ranking.wrong[after[20]])
     assert review.progress().left.model.value > 0
-    assert "random sample of 800 rows" in lists.about(review, "x")["learning"]
+    assert "random sample of 800 rows" in content.about(review, "x")["learning"]
 
 
 def test_the_index_is_kept_and_made_anew_for_other_rows(audited):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from misnomer.review import FILE, Review
 from misnomer.review.ledger import ReviewError
-from misnomer.review.refit import believed, copies_of, with_copies
-from misnomer.review.session import FILE, Review
+from misnomer.review.refit import beliefs, copies_of, with_copies
 from misnomer.table import Batch
 
 
@@ -41,18 +41,18 @@ def test_without_mistakes_the_answer_stays_right(review, audited):
 
 
 def test_error_zero_takes_decisions_for_the_truth(folder, audited):
-    from misnomer.review.origin import load_for_review
+    from misnomer.review import load_for_review
 
     audit = load_for_review(folder)
     with pytest.raises(ReviewError, match=r"below 0\.5"):
         Review(audit, folder / FILE, refit=False, reviewer_error=0.5)
-    sure = believed(np.array([[0.999, 0.001]]), np.array([1]), 0.0)
+    sure = beliefs(np.array([[0.999, 0.001]]), np.array([1]), 0.0)
     assert sure.tolist() == [[0.0, 1.0]]
 
 
 def test_beliefs_are_shares_and_follow_the_evidence():
     rows = np.array([[0.9, 0.1, 0.0], [1 / 3, 1 / 3, 1 / 3]])
-    share = believed(rows, np.array([2, 2]), 0.05)
+    share = beliefs(rows, np.array([2, 2]), 0.05)
     assert np.allclose(share.sum(axis=1), 1.0)
     assert share[0].argmax() == 0 and share[1, 2] == pytest.approx(0.95)
 

@@ -5,8 +5,8 @@ import pytest
 
 from misnomer import audit
 from misnomer.audit import collector
+from misnomer.review import load_for_review
 from misnomer.review.large import LargeRefit, LargeRows
-from misnomer.review.origin import load_for_review
 from tests.audit.rows import save_stream
 from tests.crowds import sites
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from misnomer.audit.files.origin import notice_of_change
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import load_for_review, noticed
 from misnomer.review.progress import Bins, Reviewed, advice, left
 from misnomer.review.ranking import Filter, as_filter, rank_rows
 from misnomer.review.rows import fingerprint
-from misnomer.review.session import FILE, Review
 
 
 def decide_some(review, truth, most, **options):
@@ -191,15 +191,15 @@ def test_a_file_that_has_changed_is_said(folder, review, tmp_path):
     from misnomer.store.writing import write_tables
 
     write_tables([review.audit.data], tmp_path / "votes.csv", ".csv")
-    noticed(review.audit, folder, tmp_path / "votes.csv")
+    notice_of_change(review.audit, folder, tmp_path / "votes.csv")
     lines = (tmp_path / "votes.csv").read_text().splitlines(keepends=True)
     lines[3] = lines[3].replace("democrat", "whig").replace("republican", "whig")
     (tmp_path / "votes.csv").write_text("".join(lines))
-    with pytest.raises(ReviewError, match=r"has changed since .*row 2, column 'party'.*audit it"):
-        noticed(review.audit, folder, tmp_path / "votes.csv")
+    with pytest.raises(ValueError, match=r"has changed since .*row 2, column 'party'.*audit it"):
+        notice_of_change(review.audit, folder, tmp_path / "votes.csv")
     (tmp_path / "votes.csv").write_text("".join(lines[:-1]))
-    with pytest.raises(ReviewError, match="it had 435 rows and has 434"):
-        noticed(review.audit, folder, tmp_path / "votes.csv")
+    with pytest.raises(ValueError, match="it had 435 rows and has 434"):
+        notice_of_change(review.audit, folder, tmp_path / "votes.csv")
 
 
 def test_a_folder_that_is_no_audit(tmp_path):

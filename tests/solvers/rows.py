@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from misnomer import channel as channels
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.kernels.blocks import Codes, Flags, Reals, Words
 from misnomer.kernels.reference import statistic
 from misnomer.rows import read

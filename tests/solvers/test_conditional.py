@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
 from misnomer import channel as channels
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.rows import read
 from misnomer.smoothing import automatic
 from misnomer.solvers.conditional import Conditional, alternate, climb, problem

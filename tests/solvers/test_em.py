@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from misnomer.channel import free, unlabeled
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.smoothing import Smoothing, additive, automatic, m_estimate
 from misnomer.solvers.em import climb, em, starts
 from misnomer.solvers.task import Task

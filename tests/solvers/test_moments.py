@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from misnomer.channel import flips, unlabeled
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.papers import NBCCCN, NBUNL, PUNB
 from misnomer.rows import read
 from misnomer.simulate import BinaryTarget, all_cells, draw_binary_target

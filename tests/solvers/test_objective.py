@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from misnomer import channel as channels
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.rows import read
 from misnomer.solvers.conditional import climb, problem
 from misnomer.solvers.features import measure

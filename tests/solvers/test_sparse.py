@@ -114,7 +114,7 @@ def test_the_channel_is_the_dense_one_when_all_classes_are_candidates(texts):
     spread = np.empty((len(y), K))
     np.put_along_axis(spread, found.classes.astype(int), got.share, axis=1)
     assert_allclose(spread, share, atol=1e-9)
-    assert got.settled
+    assert got.converged
     chance = chances(pairs, got.mass, got.rate, got.virtual)
     assert_allclose(chance, channel[pairs.given, pairs.true], atol=1e-9)
 

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from misnomer import NoisyLabelNB
 from misnomer.channel import flips, free, identity, uniform
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.papers import VBNB
 from misnomer.rows import read
 from misnomer.simulate import draw_binary_target, draw_zeng, make_noisy_labels, matched_target

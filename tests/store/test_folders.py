@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit, save_audit
 from misnomer.cli import app
-from misnomer.review.origin import load_for_review
+from misnomer.review import load_for_review
 from misnomer.store import container, writing
 from misnomer.store.container import check_whole, filling, reading
 
@@ -172,7 +172,7 @@ def test_a_streamed_audit_may_be_replaced_by_either_kind(tmp_path, table, monkey
 
     monkeypatch.setattr(collector, "SAMPLE", 200)
     monkeypatch.setattr(collector, "SAMPLE_CELLS", 0)
-    monkeypatch.setattr(collector, "_chosen", lambda n, m, seed: np.arange(min(n, 200)))
+    monkeypatch.setattr(collector, "_choose_rows", lambda n, m, seed: np.arange(min(n, 200)))
     out, words = tmp_path / "out", ("--label", "y", "--quiet")
     for _ in range(2):
         done = run("audit", table, *words, "--memory", "2GB", "--out", out, "--force")

@@ -11,8 +11,8 @@ from misnomer.head.model import HeadModel
 from misnomer.head.rates import Strata
 from misnomer.learners import trees
 from misnomer.store import load_model, save_model
-from misnomer.store.checks import ContradictionError
 from misnomer.store.heads import about, arrays_of, with_head
+from misnomer.store.validate import ContradictionError
 from tests.head.tables import planted
 
 

@@ -16,8 +16,7 @@ from misnomer import NoisyLabelNB, audit
 from misnomer.cli import app
 from misnomer.rows.files.cells import harmless, restored
 from misnomer.rows.scan import read_table, scan
-from misnomer.store import container
-from misnomer.store.models import model_bytes
+from misnomer.store import container, model_bytes
 from misnomer.store.writing import write_csv
 
 

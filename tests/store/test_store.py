@@ -15,8 +15,7 @@ from scipy import sparse
 
 from misnomer import channel as channels
 from misnomer.classifiers.naive_bayes import NoisyLabelNB
-from misnomer.store import container, load_model, save_model
-from misnomer.store.models import model_bytes, model_from
+from misnomer.store import container, load_model, model_bytes, model_from, save_model
 
 
 def mixed(n=60):

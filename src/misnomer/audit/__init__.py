@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from misnomer.audit.files.folder import load_audit, save_audit
     from misnomer.audit.numbers import Fitted
     from misnomer.audit.result import Audit
-    from misnomer.classifiers.base import NoisyLabelEstimator
+    from misnomer.classifiers import NoisyLabelEstimator
     from misnomer.evidence import Explanation
 
 __all__ = ["Audit", "Explanation", "Fitted", "audit", "load_audit", "save_audit"]

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from misnomer.audit.frames import answer_columns, renamed
 from misnomer.audit.numbers import ROWS
 from misnomer.audit.result import places
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.audit.shape import answer_columns, renamed
+from misnomer.classifiers import NoisyLabelEstimator
 from misnomer.classifiers.terms import RowTerms
-from misnomer.engines.local import joined
+from misnomer.engines import joined
 from misnomer.posterior import Posterior
 from misnomer.rows.parts import decoded_table
 from misnomer.rows.scan import Scan
@@ -45,7 +45,7 @@ class JudgedRows:
     flagged: NDArray[np.bool_]
 
 
-def judged_rows(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None) -> JudgedRows:
+def judge_rows(classifier: NoisyLabelEstimator, batch: Batch, posterior: Any = None) -> JudgedRows:
     """Judge some rows, by the solver's own posterior where it has one."""
     labels, classes = tuple(classifier.labels_.tolist()), tuple(classifier.classes_.tolist())
     home, L = places(labels, classes), len(labels)
@@ -87,10 +87,10 @@ class Collector:
         self.count = self.certainty = 0.0
         self.labeled = self.trusted = self.flagged = 0
         columns = max(len(classifier.model_.schema.columns), 1)
-        self.sample = _chosen(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
+        self.sample = _choose_rows(n, min(SAMPLE, max(SAMPLE_CELLS // columns, 5_000)), 1)
         if checked is not None:
             self.sample = np.union1d(self.sample, checked.row[checked.row < n])
-        self.drawn = _chosen(n, ROWS, 0)
+        self.drawn = _choose_rows(n, ROWS, 0)
         self.kept: list[tuple[Batch, JudgedRows, pa.Table]] = []
         self.bootstrap: list[Batch] = []
         self.worst: list[pa.Table] = []
@@ -108,7 +108,7 @@ class Collector:
     def take(self, batch: Batch, posterior: Any, source: pa.Table) -> pa.Table:
         """Judge some rows, the next in the input's order; return them with their own columns."""
         rows = slice(self.start, self.start + len(batch))
-        found = judged_rows(self.classifier, batch, posterior)
+        found = judge_rows(self.classifier, batch, posterior)
         self.count += float(found.wrong.sum())
         self.labeled += int((found.given >= 0).sum())
         self.trusted += int(found.trusted.sum())
@@ -120,7 +120,7 @@ class Collector:
         some = self.sample[np.searchsorted(self.sample, rows.start) :]
         some = some[: np.searchsorted(some, rows.stop)] - rows.start
         if len(some):
-            self.kept.append((batch.take(some), _picked(found, some), source.take(pa.array(some))))
+            self.kept.append((batch.take(some), _take(found, some), source.take(pa.array(some))))
         draw = self.drawn[np.searchsorted(self.drawn, rows.start) :]
         draw = draw[: np.searchsorted(draw, rows.stop)] - rows.start
         if len(draw):
@@ -164,17 +164,17 @@ class Collector:
     def sampled(self) -> tuple[Batch, JudgedRows, pa.Table]:
         """Put the sample together."""
         batches, found, tables = zip(*self.kept, strict=True)
-        return joined(batches), _joined(found), pa.concat_tables(tables).combine_chunks()
+        return joined(batches), _join(found), pa.concat_tables(tables).combine_chunks()
 
 
-def _joined(found: Sequence[JudgedRows]) -> JudgedRows:
+def _join(found: Sequence[JudgedRows]) -> JudgedRows:
     """Put judged rows one under another."""
     names = ("given", "trusted", "wrong", "flagged")
     own = {name: np.concatenate([getattr(one, name) for one in found]) for name in names}
     return JudgedRows(shares=Posterior.joined([one.shares for one in found]), **own)
 
 
-def _picked(found: JudgedRows, rows: NDArray[np.intp]) -> JudgedRows:
+def _take(found: JudgedRows, rows: NDArray[np.intp]) -> JudgedRows:
     return JudgedRows(
         found.given[rows],
         found.trusted[rows],
@@ -191,7 +191,7 @@ def _by_group(found: JudgedRows, group: NDArray[np.int32], groups: int) -> Array
     return np.stack([wrong, np.bincount(group[at], minlength=groups)])
 
 
-def _chosen(n: int, most: int, seed: int) -> NDArray[np.int64]:
+def _choose_rows(n: int, most: int, seed: int) -> NDArray[np.int64]:
     """Choose rows at random, all where there are few; sorted."""
     if n <= most:
         return np.arange(n)
@@ -241,7 +241,7 @@ class Judging:
 
     def read_again(self) -> Iterator[pa.Table]:
         """Read and judge every row, and yield it beside its own columns, table after table."""
-        return self._begun()[1]
+        return self._start()[1]
 
     def collected(self, cluster: Any, sizes: Sequence[int], rows_to: RowsTo | None) -> Collector:
         """Judge every row; whoever asked for the rows gets them table by table.
@@ -250,7 +250,7 @@ class Judging:
         where somebody asked for them, part after part.
         """
         if cluster is None:
-            collector, tables = self._begun()
+            collector, tables = self._start()
             drain(tables, rows_to)
             return collector
         collectors: list[Collector] = []
@@ -264,12 +264,12 @@ class Judging:
     ) -> Iterator[pa.Table]:
         """Judge the parts where they are; yield their rows, and remember what they add up to."""
         terms, judge, names = self.terms, self._judge, self.rows.names
-        light = lightened(self.classifier)
+        light = without_details(self.classifier)
 
         def go(item: tuple[Any, int, Any]) -> tuple[Collector, list[pa.Table]]:
             part, start, own = item
             read = part.batches(names, [] if terms.skip_bad else None)
-            collector, tables = begun(read, start, terms, light, judge, own)
+            collector, tables = start_judging(read, start, terms, light, judge, own)
             kept = list(tables) if wanted else []
             drain(tables, None)
             return collector, kept
@@ -286,9 +286,9 @@ class Judging:
         """The solver's own judge, where it has one."""
         return self.classifier.fit_.details.judge
 
-    def _begun(self) -> tuple[Collector, Iterator[pa.Table]]:
+    def _start(self) -> tuple[Collector, Iterator[pa.Table]]:
         read = self.rows.batches(self.rows.names, [] if self.terms.skip_bad else None)
-        return begun(read, 0, self.terms, self.classifier, self._judge, self.known)
+        return start_judging(read, 0, self.terms, self.classifier, self._judge, self.known)
 
 
 def drain(tables: Iterator[pa.Table], rows_to: RowsTo | None) -> None:
@@ -296,16 +296,16 @@ def drain(tables: Iterator[pa.Table], rows_to: RowsTo | None) -> None:
     deque(tables, maxlen=0) if rows_to is None else rows_to(tables)
 
 
-def begun(
+def start_judging(
     batches: Iterable[pa.RecordBatch], start: int, terms: RowTerms,
     classifier: NoisyLabelEstimator, judge: Any, known: StoredPosterior | None,
 ) -> tuple[Collector, Iterator[pa.Table]]:  # fmt: skip
     """Begin to judge rows, the first of which is number ``start``: going through them adds up."""
     collector = Collector(classifier, terms.rows, start, len(terms.groups), terms.checked)
-    return collector, judged(batches, terms, collector, judge, known)
+    return collector, judge_in_turn(batches, terms, collector, judge, known)
 
 
-def judged(
+def judge_in_turn(
     batches: Iterable[pa.RecordBatch], terms: RowTerms, collector: Collector, judge: Any,
     known: StoredPosterior | None,
 ) -> Iterator[pa.Table]:  # fmt: skip
@@ -330,7 +330,7 @@ def judge_batch(
     return batch, None if judge is None else judge.posterior(terms.with_checked(batch))
 
 
-def lightened(classifier: NoisyLabelEstimator) -> NoisyLabelEstimator:
+def without_details(classifier: NoisyLabelEstimator) -> NoisyLabelEstimator:
     """Leave out what the solver found of each row: it does not travel with the model."""
     light = copy(classifier)
     light.fit_ = replace(classifier.fit_, details=Details())

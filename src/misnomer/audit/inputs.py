@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer.answers import Answers
-from misnomer.audit.frames import BACKENDS, Shape, default_backend
+from misnomer.audit.shape import BACKENDS, Shape, default_backend
 from misnomer.classifiers.terms import yes_or_no
+from misnomer.rows.discover import is_called_id, run_of
 from misnomer.rows.files.dialect import DescribedPath, dialect_of
 from misnomer.rows.frames import arrow_columns, as_table, column_name, from_objects, is_frame
 from misnomer.rows.labels import clean_labels
-from misnomer.rows.notation import type_in_words
+from misnomer.rows.notation import type_in_words, unchunked
 from misnomer.rows.parts import lines_of
 
 
@@ -71,7 +72,7 @@ def gather(
                 found = _labels_alone(label, trusted, pred_probs)
             else:
                 _say_order(data, label)
-                found = _gathered(data, label, ignore, id, trusted, alone=pred_probs is not None)
+                found = _gather(data, label, ignore, id, trusted, alone=pred_probs is not None)
         except ValueError as error:  # what the reader had to choose may be why
             chosen = [str(one.message) for one in caught if " was read" in str(one.message)]
             raise ValueError(f"{error} ({chosen[0]})" if chosen else str(error)) from None
@@ -113,10 +114,10 @@ def _labels_alone(label: Any, trusted: Any, pred_probs: Any) -> Inputs:
     return Inputs(None, y, "label", trusted, Shape(default_backend(), index, source))
 
 
-def _gathered(
+def _gather(
     data: Any, label: Any, ignore: Any, id: str | None, trusted: Any, *, alone: bool = False
 ) -> Inputs:
-    data, backend = tabled(data)
+    data, backend = as_table_or_file(data)
     if _is_table(data):
         return _from_frame(data, label, backend, _names(ignore), id, trusted, alone=alone)
     if _is_place(label):
@@ -128,7 +129,7 @@ def _gathered(
     return _from_array(data, label, trusted)
 
 
-def tabled(data: Any) -> tuple[Any, str | None]:
+def as_table_or_file(data: Any) -> tuple[Any, str | None]:
     """Read a file, or take whatever holds rows for a table; and the kind of frame to hand out."""
     if isinstance(data, str | Path):
         from misnomer.rows.scan import read_table
@@ -139,7 +140,7 @@ def tabled(data: Any) -> tuple[Any, str | None]:
     return table, default_backend() if made else None
 
 
-def described(data: Any, reading: Mapping[str, Any]) -> DescribedPath:
+def describe_path(data: Any, reading: Mapping[str, Any]) -> DescribedPath:
     """Put what the user says of a file beside its path."""
     if not isinstance(data, str | Path):
         raise ValueError("reading= tells how a file is to be read, and the rows are no file")
@@ -190,21 +191,21 @@ def _from_frame(
     source, label = pa.table(columns, names=names), _label_name(label, names)
     if not len(source):
         raise ValueError("the table has no rows")
-    apart = [*ignore, *([id] if id is not None else [])]
+    excluded = [*ignore, *([id] if id is not None else [])]
     if isinstance(label, str):
-        apart.append(label)
+        excluded.append(label)
     if isinstance(trusted, str):
-        apart.append(trusted)
-    for name in apart:
+        excluded.append(trusted)
+    for name in excluded:
         check_column(name, names)
-    y = labels_of(source, label) if isinstance(label, str) else _aligned(label, len(source))
+    y = labels_of(source, label) if isinstance(label, str) else _labels_in_rows(label, len(source))
     lines = lines_of(data) if isinstance(data, pa.Table) else None
     shape = Shape(backend or _backend(frame), _index(data), source, id, lines)
     mask = _mask(source, trusted, shape)
-    written = [name for name in written_by_misnomer(names) if name not in apart]
-    apart += written
-    numbers = [name for name in names if name not in apart and is_numbering(name, source)]
-    kept = [name for name in frame.columns if str(name) not in {*apart, *numbers}]
+    written = [name for name in written_by_misnomer(names) if name not in excluded]
+    excluded += written
+    numbers = [name for name in names if name not in excluded and is_numbering(name, source)]
+    kept = [name for name in frame.columns if str(name) not in {*excluded, *numbers}]
     if not kept and not alone:
         raise ValueError("no column is left to learn from: the label needs others beside it")
     named = label if isinstance(label, str) else str(getattr(label, "name", None) or "label")
@@ -264,11 +265,9 @@ def is_numbering(name: str, source: pa.Table) -> bool:
     n = len(column)
     if not pa.types.is_integer(column.type) or column.null_count or n < 3:
         return False
-    ends = pc.min_max(column).as_py()
-    if ends["max"] - ends["min"] == n - 1 and column[0].as_py() == ends["min"]:
-        return bool(pc.all(pc.equal(pc.pairwise_diff(column.combine_chunks()), 1)).as_py())
-    called = name.lower() in ("id", "index", "uuid") or name.lower().endswith(("_id", " id", "-id"))
-    return called and pc.count_distinct(column).as_py() == n
+    if run_of(unchunked(column)).counts:
+        return True
+    return is_called_id(name) and pc.count_distinct(column).as_py() == n
 
 
 def _from_array(data: Any, y: Any, trusted: Any) -> Inputs:
@@ -279,7 +278,7 @@ def _from_array(data: Any, y: Any, trusted: Any) -> Inputs:
         raise ValueError(f"X must be a table with rows and columns, not {what}{one}")
     if X.dtype.kind == "c":
         raise ValueError("X holds complex numbers: make columns of their real and imaginary parts")
-    given = _aligned(y, X.shape[0])
+    given = _labels_in_rows(y, X.shape[0])
     source = None
     if not sparse.issparse(X):
         names, columns = arrow_columns(X)
@@ -292,7 +291,7 @@ def _array(data: Any) -> NDArray[Any]:
     return np.asarray(data, dtype=object) if plain.dtype.kind in "US" else plain
 
 
-def _aligned(y: Any, n: int) -> NDArray[Any]:
+def _labels_in_rows(y: Any, n: int) -> NDArray[Any]:
     from misnomer.classifiers import labels
 
     if y is None:

@@ -15,11 +15,10 @@ from sklearn.base import clone
 
 from misnomer.audit.checked import known_labels
 from misnomer.audit.inputs import Inputs, check_column, gather
-from misnomer.audit.numbers import Fitted, Intervals, intervals, judged, leaks
+from misnomer.audit.numbers import Fitted, Intervals, intervals, leaks, verdict_of
 from misnomer.audit.request import Request
 from misnomer.audit.result import Audit, places
-from misnomer.classifiers import labels
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers import NoisyLabelEstimator, labels
 from misnomer.classifiers.inputs import checked_trusted
 from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.classifiers.noisy import NoisyLabelClassifier
@@ -50,11 +49,11 @@ def audit_table(request: Request) -> Any:
         known, design = known_labels(request.checked, inputs.y)
         inputs = replace(inputs, checked=known, design=design)
     check_texts(request, inputs.features)
-    classifier = prepared(request)
+    classifier = classifier_of(request)
     if request.knowledge is not None:
-        classifier = knowing(classifier, request.knowledge, inputs.y)
-        return noted(learned(inputs, classifier, started), request.knowledge)
-    return learned(inputs, classifier, started)
+        classifier = with_knowledge(classifier, request.knowledge, inputs.y)
+        return with_knowledge_note(fit_and_judge(inputs, classifier, started), request.knowledge)
+    return fit_and_judge(inputs, classifier, started)
 
 
 def check_texts(request: Request, features: Any) -> None:
@@ -64,7 +63,7 @@ def check_texts(request: Request, features: Any) -> None:
         check_column(name, names)
 
 
-def prepared(request: Request) -> NoisyLabelEstimator:
+def classifier_of(request: Request) -> NoisyLabelEstimator:
     """Build the default classifier, or take a fresh copy of the user's."""
     if request.classifier is None:
         return NoisyLabelClassifier(
@@ -82,7 +81,7 @@ def prepared(request: Request) -> NoisyLabelEstimator:
     return fresh
 
 
-def learned(
+def fit_and_judge(
     inputs: Inputs,
     classifier: NoisyLabelEstimator,
     started: float,
@@ -122,7 +121,7 @@ def _check_labels(inputs: Inputs) -> None:
     gaps = labels.missing(inputs.y)
     seen = len(inputs.y) - int(gaps.sum())
     if not seen:
-        why = "; ".join(_taken(inputs)) or "every cell is empty"
+        why = "; ".join(_notes_on_missing(inputs)) or "every cell is empty"
         raise ValueError(f"column {inputs.label!r} holds no label at all: {why}")
     kept = inputs.y[~gaps]
     found = len(np.unique(kept) if kept.dtype.kind in "biufU" else {*kept.tolist()})
@@ -130,7 +129,7 @@ def _check_labels(inputs: Inputs) -> None:
         only = kept[:1].tolist()[0]
         raise ValueError(
             f"column {inputs.label!r} holds one class only ({only!r}): with nothing to confuse it "
-            + "; ".join(["with, no label can be called wrong", *_taken(inputs)])
+            + "; ".join(["with, no label can be called wrong", *_notes_on_missing(inputs)])
         )
     if found == seen > 2 or (found > _MIN_LABELS_TO_REFUSE and found > _MAX_LABELS_PER_ROW * seen):
         raise ValueError(
@@ -139,7 +138,7 @@ def _check_labels(inputs: Inputs) -> None:
         )
 
 
-def _taken(inputs: Inputs) -> list[str]:
+def _notes_on_missing(inputs: Inputs) -> list[str]:
     """List the notes about words that were taken for missing labels: they may be why."""
     return [note for note in inputs.notes if "missing label" in note]
 
@@ -213,7 +212,7 @@ def _audit(
     return put_together(
         classifier,
         ends,
-        judged(classifier, batch, ends.rate, labeled),
+        verdict_of(classifier, batch, ends.rate, labeled),
         count,
         _fitted(classifier, seconds, len(batch), labeled, int(trusted.sum())),
         label=inputs.label,
@@ -279,7 +278,7 @@ def _fitted(
 Found = TypeVar("Found", bound=Audit)
 
 
-def knowing(
+def with_knowledge(
     classifier: NoisyLabelEstimator, knowledge: Any, y: NDArray[Any]
 ) -> NoisyLabelEstimator:
     """Give a classifier the channel that is known in part; EM finds what is open.
@@ -303,7 +302,7 @@ def knowing(
 def parts_of(knowledge: Any, names: list[Any]) -> dict[str, Any]:
     """List what is known by the parts of `Knowledge`, its classes spelled as in the data."""
     said = knowledge if isinstance(knowledge, Mapping) else _parts(knowledge)
-    return respelled(said, names)
+    return match_spelling(said, names)
 
 
 def with_trusted(audit: Found) -> Found:
@@ -331,7 +330,7 @@ def trusted_words(trusted: int, rate: float) -> str:
     )
 
 
-def noted(audit: Found, knowledge: Any) -> Found:
+def with_knowledge_note(audit: Found, knowledge: Any) -> Found:
     """Write down what was known beforehand, for the report."""
     said = dict(knowledge) if isinstance(knowledge, Mapping) else _parts(knowledge)
     words = ", ".join(f"{part} = {value!r}" for part, value in said.items())
@@ -345,12 +344,12 @@ def _parts(knowledge: Any) -> dict[str, Any]:
     return {part.name: getattr(knowledge, part.name) for part in fields(knowledge)}
 
 
-def respelled(said: Mapping[str, Any], names: list[Any]) -> dict[str, Any]:
+def match_spelling(said: Mapping[str, Any], names: list[Any]) -> dict[str, Any]:
     """Replace words by the classes that are written so: "1" by 1.
 
     Examples
     --------
-    >>> respelled({"rates": {"1": 0.2}, "never": [("0", "1")], "most": 0.3}, [0, 1])
+    >>> match_spelling({"rates": {"1": 0.2}, "never": [("0", "1")], "most": 0.3}, [0, 1])
     {'rates': {1: 0.2}, 'never': [(0, 1)], 'most': 0.3}
     """
     written = {str(name): name for name in names}

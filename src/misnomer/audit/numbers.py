@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.engines.local import fold
+from misnomer.classifiers import NoisyLabelEstimator
+from misnomer.engines import fold
 from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals
 from misnomer.posterior import NoiseMatrix
@@ -98,7 +98,10 @@ def intervals(
     model = classifier.model_
     found = classifier.fit_.details.intervals
     if labels_taken_as_true(classifier):  # nothing was compared: any rate is possible
-        ends: list[tuple[Any, Any]] = [(0.0, 1.0), *_anything(model.channel.matrix, model.prior)]
+        ends: list[tuple[Any, Any]] = [
+            (0.0, 1.0),
+            *_whole_ranges(model.channel.matrix, model.prior),
+        ]
     elif found is None:
         center: list[Any] = [rate, model.channel.matrix, classifier.class_prior_]
         errors = _bootstrap(classifier, batch, rate, labeled, rows)
@@ -124,7 +127,7 @@ def _noise(classifier: NoisyLabelEstimator, ends: Any) -> NoiseMatrix:
     return NoiseMatrix.of(classifier.noise_matrix_, low, high)
 
 
-def _anything(*shares: Array) -> list[tuple[Array, Array]]:
+def _whole_ranges(*shares: Array) -> list[tuple[Array, Array]]:
     return [(np.zeros_like(one), np.ones_like(one)) for one in shares]
 
 
@@ -180,7 +183,7 @@ _MAX_HALF_INTERVAL = 0.10  # half the interval of the error rate
 _MIN_SHARE_OF_BEST = 0.75  # mean probability of the best class from the columns alone
 
 
-def judged(
+def verdict_of(
     classifier: NoisyLabelEstimator, batch: Batch, rate: Estimate, labeled: int,
     all_rows: Mapping[str, float] | None = None,
 ) -> Verdict:  # fmt: skip
@@ -379,7 +382,7 @@ def with_sensitivity(audit: Audit, inputs: Inputs) -> Audit:
 
 def rate_without(inputs: Inputs, classifier: Any, columns: list[str]) -> float | None:
     """The share of wrong labels when some columns are left out; None where none would be left."""
-    from misnomer.audit.learn import learned
+    from misnomer.audit.learn import fit_and_judge
 
     frame = nw.from_native(inputs.features, eager_only=True)
     kept = [name for name in frame.columns if str(name) not in columns]
@@ -392,5 +395,5 @@ def rate_without(inputs: Inputs, classifier: Any, columns: list[str]) -> float |
         fresh.set_params(families={k: v for k, v in families.items() if str(k) not in columns})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = learned(less, fresh, perf_counter(), sensitive=False)
+        found = fit_and_judge(less, fresh, perf_counter(), sensitive=False)
     return float(np.round(found.error_rate.value, 6))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from misnomer.audit.checked import finished
 from misnomer.audit.files.origin import Origin, origin_of
-from misnomer.audit.inputs import described
+from misnomer.audit.inputs import describe_path
 from misnomer.audit.result import Audit
 from misnomer.classifiers.noisy import named_learners
 from misnomer.rows.files.paths import files_of, unpacked_size
@@ -232,7 +232,7 @@ def request_of(data: Any, label: Any = None, **said: Any) -> Request:
         said[name] = (value,) if isinstance(value, str) else tuple(value)
     reading = said.pop("reading", None)
     if reading is not None:
-        data = described(data, reading)
+        data = describe_path(data, reading)
     given = labels[0] if labels else None
     return Request(data=data, label=given, reading=reading or {}, **said)
 
@@ -298,9 +298,9 @@ def run(request: Request, rows_to: RowsTo | None = None) -> Audit:
 def _audited(request: Request, rows_to: RowsTo | None) -> Any:
     """Hand the request to whoever knows such rows and such labels."""
     if request.by_batches:
-        from misnomer.audit.stream import joined_cluster
+        from misnomer.audit.stream import join_cluster
 
-        with joined_cluster(request) as cluster:
+        with join_cluster(request) as cluster:
             if request.is_crowd:
                 from misnomer.audit.crowds.run import audit_batches as audited
             else:

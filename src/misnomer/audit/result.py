@@ -19,13 +19,13 @@ from misnomer.verdict import Verdict
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from misnomer.audit.crowds.sources import Sources
+    from misnomer.audit.crowds import Sources
     from misnomer.audit.files.origin import Origin
-    from misnomer.audit.frames import Shape
     from misnomer.audit.numbers import Fitted
+    from misnomer.audit.shape import Shape
     from misnomer.checks.result import Checks
+    from misnomer.classifiers import NoisyLabelEstimator
     from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
-    from misnomer.classifiers.base import NoisyLabelEstimator
     from misnomer.rows.neighbors import Unusual
     from misnomer.table import Batch
 
@@ -247,7 +247,7 @@ class Audit:
         ``true``, ``given``, the expected ``rows``, ``given_of_true`` with its interval (``low``,
         ``high``), and ``true_of_given``.
         """
-        from misnomer.audit.frames import confusions
+        from misnomer.audit.shape import confusions
 
         return confusions(self)
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from misnomer import engines
 from misnomer.answers import Answers
 from misnomer.audit import learn, numbers
 from misnomer.audit.checked import checked_rows
@@ -24,23 +25,21 @@ from misnomer.audit.collector import (
     RowsTo,
     StoredPosterior,
     judge_batch,
-    judged_rows,
-    lightened,
+    judge_rows,
     row_columns,
+    without_details,
 )
-from misnomer.audit.crowds.sources import group_rates_of, with_groups
-from misnomer.audit.frames import Shape, default_backend
+from misnomer.audit.crowds import group_rates_of, with_groups
 from misnomer.audit.inputs import check_column, written_by_misnomer, written_note
-from misnomer.audit.learn import knowing, noted, prepared
+from misnomer.audit.learn import classifier_of, with_knowledge, with_knowledge_note
 from misnomer.audit.numbers import leaks
 from misnomer.audit.request import Request
 from misnomer.audit.result import AllRows, Audit
-from misnomer.classifiers.base import NoisyLabelEstimator
-from misnomer.classifiers.inputs import named
+from misnomer.audit.shape import Shape, default_backend
+from misnomer.classifiers import NoisyLabelEstimator
+from misnomer.classifiers.inputs import naming_of
 from misnomer.classifiers.terms import RowTerms, Terms, compact, fit_rows, understand
-from misnomer.engines import local
-from misnomer.engines.journal import Journal
-from misnomer.engines.local import Stream, joined
+from misnomer.engines import Journal, Stream, joined
 from misnomer.rows.frames import arrow_columns
 from misnomer.rows.labels import with_clean_labels
 from misnomer.rows.parts import TablePart, conform, unified
@@ -50,7 +49,7 @@ from misnomer.stats import Stats, Sums
 from misnomer.table import Fold
 
 
-def joined_cluster(request: Request) -> Any:
+def join_cluster(request: Request) -> Any:
     """Join the cluster that was named, or the one where a Dask collection is; else none."""
     said = "current" if request.cluster is None and request.is_lazy else request.cluster
     if said is None:
@@ -73,8 +72,8 @@ def with_lazy_rows(request: Request, audit: Audit, judging: Judging, sizes: Sequ
     from misnomer.engines.dask import lazily, lazily_beside
 
     judge, known = judging.classifier.fit_.details.judge, judging.known
-    light = lightened(audit.classifier)
-    step = partial(judged_frame, light, judging.terms, judging.rows.schema, judge)
+    light = without_details(audit.classifier)
+    step = partial(judge_frame, light, judging.terms, judging.rows.schema, judge)
     if known is None:
         return replace(audit, lazy=lazily(data, step, step(data._meta, 0)))
     none = known.parts([0])[0]
@@ -116,7 +115,7 @@ def table_of(piece: Any) -> pa.Table:
     return pa.table(columns, names=names)
 
 
-def judged_frame(
+def judge_frame(
     classifier: NoisyLabelEstimator, terms: RowTerms, schema: pa.Schema, judge: Any, frame: Any,
     place: int | StoredPosterior,
 ) -> Any:  # fmt: skip
@@ -127,7 +126,7 @@ def judged_frame(
     rows = conform(table_of(frame), schema, schema.names)
     start, known = (place, None) if isinstance(place, int) else (0, place)
     batch = replace(terms.batch(rows), start=start)
-    found = judged_rows(classifier, *judge_batch(batch, terms, judge, known, start))
+    found = judge_rows(classifier, *judge_batch(batch, terms, judge, known, start))
     out = row_columns(classifier, found, 0).drop_columns(["row"]).to_pandas()
     return out.set_axis(frame.index, axis=0)
 
@@ -153,12 +152,12 @@ def resident() -> int:
 
 def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any:
     """Audit rows of any number, in bounded memory, here or where they are."""
-    started, classifier = perf_counter(), prepared(request)
+    started, classifier = perf_counter(), classifier_of(request)
     mapped: Any = map if cluster is None else cluster.map
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = scanned(request, cluster, [request.label])
-        terms = _understood(found, request, classifier, mapped)
+        found = scan_request(request, cluster, [request.label])
+        terms = _understand(found, request, classifier, mapped)
         classifier, terms = by_knowledge(classifier, terms, request.knowledge)
         if request.checked is not None:
             terms = replace(terms, checked=checked_rows(request.checked, terms.naming.classes))
@@ -171,11 +170,11 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Any
     notes = [*notes_of(terms), *learn._doubtful(classifier.labels_)]
     notes += [str(one.message) for one in caught]
     judging = Judging(found, classifier, terms)
-    audit, totals = concluded(request, cluster, rows_to, judging, sizes, notes, started)
-    return with_lazy_rows(request, grouped(audit, totals, terms), judging, sizes)
+    audit, totals = judge_and_conclude(request, cluster, rows_to, judging, sizes, notes, started)
+    return with_lazy_rows(request, with_group_rates(audit, totals, terms), judging, sizes)
 
 
-def concluded(
+def judge_and_conclude(
     request: Request, cluster: Any, rows_to: RowsTo | None, judging: Judging, sizes: Sequence[int],
     notes: list[str], started: float,
 ) -> tuple[Audit, Collector]:  # fmt: skip
@@ -194,7 +193,7 @@ def concluded(
     audit = learn.put_together(
         classifier,
         ends,
-        numbers.judged(classifier, drawn, ends.rate, labeled, tests),
+        numbers.verdict_of(classifier, drawn, ends.rate, labeled, tests),
         found.count,
         learn._fitted(classifier, perf_counter() - started, n, labeled, found.trusted),
         label=terms.label,
@@ -207,7 +206,9 @@ def concluded(
         left_out=terms.left_out,
         all_rows=all_rows_of(found, None if request.is_lazy else judging.read_again),
     )
-    return audit if request.knowledge is None else noted(audit, request.knowledge), found
+    return audit if request.knowledge is None else with_knowledge_note(
+        audit, request.knowledge
+    ), found
 
 
 def notes_of(terms: RowTerms) -> list[str]:
@@ -245,7 +246,7 @@ def sample_note(found: Collector) -> list[str]:
     ]
 
 
-def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:
+def scan_request(request: Request, cluster: Any, labels: list[Any]) -> Scan:
     """Find the parts of a file or of a Dask collection, and the types of their columns."""
     if isinstance(request.data, Scan):
         return request.data
@@ -259,7 +260,7 @@ def scanned(request: Request, cluster: Any, labels: list[Any]) -> Scan:
     )
 
 
-def _understood(
+def _understand(
     found: Scan, request: Request, classifier: NoisyLabelEstimator, mapped: Any
 ) -> Terms:
     """Check what the user said against the columns, and look at all rows once."""
@@ -267,8 +268,8 @@ def _understood(
     named = [one for one in (request.id, request.trusted, request.noise_groups) if one]
     for name in (label, *request.ignore, *named):
         check_column(name, found.names)
-    apart = [label, *request.ignore, *named]
-    written = [name for name in written_by_misnomer(found.names) if name not in apart]
+    excluded = [label, *request.ignore, *named]
+    written = [name for name in written_by_misnomer(found.names) if name not in excluded]
     for note in written_note(written, label):
         warnings.warn(note, stacklevel=2)
     terms = understand(
@@ -298,7 +299,7 @@ def _fold(
     found: Scan, request: Request, terms: Terms, classifier: NoisyLabelEstimator, cluster: Any
 ) -> Fold[Any]:
     """Choose who adds, with a journal where a checkpoint is asked for."""
-    fold: Fold[Any] = local.fold if cluster is None else cluster.fold
+    fold: Fold[Any] = engines.fold if cluster is None else cluster.fold
     if request.checkpoint is None:
         return fold
     about = _about(found, request, classifier)
@@ -332,8 +333,8 @@ def by_knowledge(
     """Let the classifier start from what is known of the errors, where that was said."""
     if knowledge is None:
         return classifier, terms
-    known = knowing(classifier, knowledge, terms.naming.labels)
-    return known, replace(terms, naming=named(terms.naming.labels, known.channel, terms.rows))
+    known = with_knowledge(classifier, knowledge, terms.naming.labels)
+    return known, replace(terms, naming=naming_of(terms.naming.labels, known.channel, terms.rows))
 
 
 def check_groups(classifier: NoisyLabelEstimator, terms: Terms) -> None:
@@ -346,7 +347,7 @@ def check_groups(classifier: NoisyLabelEstimator, terms: Terms) -> None:
         )
 
 
-def grouped(audit: Audit, found: Collector, terms: Terms) -> Audit:
+def with_group_rates(audit: Audit, found: Collector, terms: Terms) -> Audit:
     """Add what was found of the groups, where they were named; the rows listed are a sample."""
     if terms.group is None:
         return audit

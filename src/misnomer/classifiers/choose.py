@@ -16,11 +16,11 @@ from misnomer.channel import Channel, auto
 from misnomer.families import Gaussian
 from misnomer.head.solve import Head
 from misnomer.model import Model, weights_of
+from misnomer.solvers import sparse
 from misnomer.solvers.conditional import conditional
 from misnomer.solvers.counts import counts
 from misnomer.solvers.em import em
 from misnomer.solvers.flip_rates import moments
-from misnomer.solvers.sparse import model as sparse
 from misnomer.solvers.task import Fit, Task
 from misnomer.solvers.variational import variational
 from misnomer.stats import Stats

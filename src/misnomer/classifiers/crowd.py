@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,19 +13,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from misnomer import channel, engines
 from misnomer.answers import Answers, absent, from_groups, from_table
 from misnomer.classifiers import inputs, labels
 from misnomer.classifiers.annotator_table import notes, table_of
-from misnomer.classifiers.groups import learn_groups
-from misnomer.engines import local
+from misnomer.engines import fold
 from misnomer.head.crowd import LearnedColumns
-from misnomer.head.solve import held
+from misnomer.head.rates import HELD_ROWS, judged
+from misnomer.head.solve import GroupRates, Head, held
 from misnomer.knowledge import Knowledge, channel_of
+from misnomer.posterior import Posterior
 from misnomer.rows import read, read_like
 from misnomer.smoothing import Smoothing, resolve
 from misnomer.solvers.annotators import worth
 from misnomer.solvers.annotators.draws import learn_sources
 from misnomer.solvers.annotators.fit import Passes, SourcesFit, SourcesTask
+from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Schema, numbered
 
 Array = NDArray[np.float64]
@@ -150,7 +153,7 @@ class CrowdNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _task(
         self, said: Answers, schema: Schema, batches: Sequence[Batch],
-        truth: NDArray[np.int32] | None, *, passes: Passes = local, weight: Array | None = None,
+        truth: NDArray[np.int32] | None, *, passes: Passes = engines, weight: Array | None = None,
     ) -> SourcesTask:  # fmt: skip
         """Put the question: the head's learners look at the columns, wherever the rows are."""
         columns, smoothing = None, resolve(self.smoothing)
@@ -287,9 +290,75 @@ def _truth(truth: Any, said: Answers) -> NDArray[np.int32] | None:
                     np.int32)  # fmt: skip
 
 
+def learn_groups(task: SourcesTask, schema: Schema, batch: Batch) -> SourcesFit | None:
+    """Learn from one label a row, each group with errors of its own; None where nothing can be.
+
+    A row of weight zero is judged by what the others have taught.
+    """
+    answers, L = task.answers, task.answers.n_labels
+    group, said = answers.by_row(answers.annotator), answers.by_row(answers.label)
+    given = answers.by_row(answers.label, L)
+    if task.truth is not None:
+        given = np.where(task.truth >= 0, L + 1 + task.truth, given).astype(np.int32)
+    kept = np.ones(len(group), bool) if task.weight is None else task.weight > 0
+    weight = None if task.weight is None else task.weight[kept]
+    rows = replace(batch.judged_by(given), group=group, said=said)
+    some = replace(rows.take(np.flatnonzero(kept)), weight=weight)
+    asked = Task(schema, [some], fold, channel.auto(L), task.smoothing, seed=task.seed)
+    found = Head(groups=answers.n_annotators)(asked)
+    rates, posterior, prior = (
+        found.details.groups, found.details.posterior, found.details.class_shares,
+    )  # fmt: skip
+    if not isinstance(rates, GroupRates) or posterior is None or prior is None:
+        return None
+    share = np.empty((len(group), answers.n_labels))
+    share[kept] = Posterior.of(posterior).array
+    if not kept.all():
+        share[~kept] = _judge_weightless(found, rates, rows.take(np.flatnonzero(~kept)))
+    return _group_fit(found, rates, prior, share, np.flatnonzero(kept), answers)
+
+
+def _judge_weightless(found: Fit, rates: GroupRates, batch: Batch) -> Array:
+    """Judge rows that took no part, by their columns and the channel of their group, (n, K)."""
+    L = found.model.channel.n_labels
+    share = found.model.posterior(batch.judged_by(np.full(len(batch), L, np.int32)))
+    label, known = batch.labels(L)
+    stratum = rates.strata.of(batch, share)
+    seen = np.where((label >= 0)[:, None], rates.strata.channels[stratum, label], 1.0)
+    sure = known >= 0
+    seen[sure] = np.eye(L)[known[sure]]
+    return judged(share * rates.strata.ratio[stratum], seen)
+
+
+def _group_fit(
+    found: Fit, rates: GroupRates, prior: Array, share: Array, kept: NDArray[np.intp],
+    answers: Answers,
+) -> SourcesFit:  # fmt: skip
+    rows = rates.rows
+    usual = np.maximum(rows.weight @ rows.share / rows.weight.sum(), 1e-9)
+    scores = np.full_like(share, np.nan)  # of many rows only some are scored out of fold
+    if len(rates.batch) == len(kept):
+        scores[kept[rates.places]] = np.log(np.maximum(rows.share, 1e-300) / usual)
+    channels = rates.strata.channels[: answers.n_annotators]
+    return SourcesFit(
+        share,
+        np.log(np.maximum(share, 1e-300)),
+        prior,
+        channels,
+        found.objective,
+        found.passes,
+        True,
+        trust=1.0,
+        model=found.model,
+        scores=scores,
+        centers=channels,
+        strength=HELD_ROWS,
+    )
+
+
 def fit_crowd(
     crowd: CrowdNB, answers: Answers, schema: Schema, batches: Sequence[Batch],
-    truth: NDArray[np.int32] | None = None, passes: Passes = local,
+    truth: NDArray[np.int32] | None = None, passes: Passes = engines,
 ) -> None:  # fmt: skip
     """Learn from answers and from compact rows, wherever those are.
 

@@ -19,11 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, validat
 from misnomer import channel as channels
 from misnomer.channel import Channel
 from misnomer.classifiers import labels
-from misnomer.classifiers.labels import (
-    align_columns,
-    read_probabilities,
-    warning_of_seen_rows,
-)
+from misnomer.classifiers.labels import align_columns, read_probabilities, warning_of_seen_rows
 from misnomer.rows import read
 from misnomer.rows.frames import as_table, check_rows, is_frame
 from misnomer.table import Batch, Schema
@@ -56,12 +52,7 @@ def checked_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     if not sparse.issparse(X) and (isinstance(X, np.ndarray) or not hasattr(X, "__array__")):
         check_rows(X)
     return validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse=["csr", "csc"],
-        dtype=None,
-        ensure_all_finite=False,
+        estimator, X, reset=reset, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False
     )
 
 
@@ -235,7 +226,7 @@ class Naming:
         return given
 
 
-def named(y: Any, channel: str | Channel | Any, n: int) -> Naming:
+def naming_of(y: Any, channel: str | Channel | Any, n: int) -> Naming:
     """Collect the labels of y and build the channel that the user asked for."""
     known = channel.labels if isinstance(channel, Channel) else None
     if y is None:
@@ -280,16 +271,16 @@ def _classes(names: NDArray[Any], channel: Channel) -> NDArray[Any]:
 def _built(channel: Any, K: int) -> Channel:
     """Build a channel from its name or its matrix."""
     if isinstance(channel, str):
-        named = {
+        builders = {
             "auto": lambda: channels.auto(K),
             "identity": lambda: channels.identity(K),
             "uniform": lambda: channels.uniform(K),
             "flips": lambda: channels.flips([0.2] * K),
             "free": lambda: channels.free(K),
         }
-        if channel in named:
-            return named[channel]()
-        known = ", ".join(f'"{name}"' for name in named)
+        if channel in builders:
+            return builders[channel]()
+        known = ", ".join(f'"{name}"' for name in builders)
         raise ValueError(f"channel must be {known}, a Channel or a matrix, not {channel!r}")
     built = channels.fixed(channel)
     if built.n_labels != K:

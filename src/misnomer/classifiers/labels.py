@@ -17,6 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from misnomer.answers import absent as missing
+from misnomer.answers import distinct_values, is_narrow, places_among
 from misnomer.rows.frames import is_frame
 
 __all__ = [
@@ -89,10 +90,9 @@ def distinct(y: NDArray[Any], gaps: NDArray[np.bool_]) -> NDArray[Any]:
                 stacklevel=2,
             )
         kept = np.array(kept.tolist())
-    if _is_narrow(kept):  # counting is faster than sorting
-        return _counted(kept).astype(kept.dtype)
-    check_classification_targets(kept)
-    names = np.unique(kept)
+    if not is_narrow(kept):
+        check_classification_targets(kept)
+    names = distinct_values(kept)
     if names.dtype.kind == "f" and (names == names.astype(np.int64)).all() and gaps.any():
         names = names.astype(np.int64)  # whole numbers that NaN had turned into floats
     return names
@@ -108,14 +108,6 @@ def _check_plain(y: NDArray[Any]) -> None:
             )
 
 
-MAX_COUNTED_RANGE = 1 << 16  # labels within so many whole numbers are counted, not sorted
-
-
-def _is_narrow(y: NDArray[Any]) -> bool:
-    """Tell whether labels are whole numbers that lie close together."""
-    return y.dtype.kind in "iu" and len(y) > 0 and int(y.max()) - int(y.min()) < MAX_COUNTED_RANGE
-
-
 def _is_range(known: NDArray[Any]) -> bool:
     """Tell whether labels are whole numbers without a gap between them."""
     whole = known.dtype.kind in "iu" and len(known) > 0
@@ -124,20 +116,6 @@ def _is_range(known: NDArray[Any]) -> bool:
 
 def _is_within(y: NDArray[Any], known: NDArray[Any]) -> bool:
     return y.dtype.kind in "iu" and len(y) > 0 and known[0] <= y.min() and y.max() <= known[-1]
-
-
-def _counted(y: NDArray[Any]) -> NDArray[Any]:
-    least = int(y.min())
-    return np.flatnonzero(np.bincount((y - least).astype(np.intp))) + least
-
-
-def _placed(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.intp]:
-    """Find the place of each value among the known ones, or of one near it."""
-    if _is_narrow(values) and _is_narrow(known):
-        least, most = int(known[0]), int(known[-1])
-        place = np.searchsorted(known, np.arange(least, most + 1))
-        return place[np.clip(values, least, most).astype(np.intp) - least].astype(np.intp)
-    return np.searchsorted(known, values).clip(max=len(known) - 1)
 
 
 def encode(y: NDArray[Any], known: NDArray[Any], gaps: NDArray[np.bool_]) -> Labels:
@@ -151,11 +129,7 @@ def encode(y: NDArray[Any], known: NDArray[Any], gaps: NDArray[np.bool_]) -> Lab
         values = np.array(values.tolist()) if len(values) else np.zeros(0, known.dtype)
     if known.dtype.kind == "U" and values.dtype.kind in "biuf":
         values = values.astype(str)  # of labels of several types, all were read as texts
-    place = np.zeros(len(values), np.intp)
-    right = np.zeros(len(values), bool)
-    if len(known) and (values.dtype.kind in "US") == (known.dtype.kind in "US"):
-        place = _placed(values, known)
-        right = known[place] == values
+    place, right = places_among(values, known)
     if not np.all(right):
         row = int(kept[np.argmin(right)])
         raise ValueError(
@@ -220,12 +194,12 @@ def align_columns(given: Any, classes: NDArray[Any]) -> Array:
     if share.shape[1] != len(classes):
         raise ValueError(
             f"pred_probs has {share.shape[1]} columns, but the labels name {len(classes)} classes "
-            f"({_listed(classes)}): there must be a column for each, in sorted order"
+            f"({_in_words(classes)}): there must be a column for each, in sorted order"
         )
-    return _scaled(share)
+    return _check_shares(share)
 
 
-def _scaled(share: Array) -> Array:
+def _check_shares(share: Array) -> Array:
     """Refuse what are no probabilities, and take rounding off the sums."""
     odd = ~np.isfinite(share).all(axis=1)
     if odd.any():
@@ -264,8 +238,8 @@ def _by_name(given: Any, classes: NDArray[Any]) -> Array:
     for name in wanted:
         if name not in names:
             raise ValueError(
-                f"pred_probs has no column {name!r}: its columns are {_listed(list(names))}, the "
-                f"labels {_listed(wanted)}"
+                f"pred_probs has no column {name!r}: its columns are {_in_words(list(names))}, the "
+                f"labels {_in_words(wanted)}"
             )
     more = [name for name in names if name not in wanted]
     if more:
@@ -285,7 +259,7 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path}: this is no NumPy file of numbers") from None
 
 
-def _listed(names: Any, most: int = 6) -> str:
+def _in_words(names: Any, most: int = 6) -> str:
     shown = ", ".join(repr(name) for name in list(names)[:most])
     return shown + (", ..." if len(names) > most else "")
 

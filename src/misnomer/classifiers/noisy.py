@@ -1,4 +1,7 @@
-"""NoisyLabelClassifier: the scikit-learn face of the head, and what `audit` fits."""
+"""The scikit-learn faces of the head.
+
+`NoisyLabelClassifier` is what `audit` fits; `PUClassifier` learns from positive and unlabeled rows.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from misnomer import channel as channels
 from misnomer import kernels
-from misnomer.classifiers import inputs
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.classifiers import NoisyLabelEstimator, inputs, labels
 from misnomer.classifiers.choose import importances_of_rows
+from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.labels import align_columns
-from misnomer.engines.local import Stream, joined
+from misnomer.engines import Stream, joined
+from misnomer.head.positive import PositiveUnlabeled
 from misnomer.head.solve import Head
 from misnomer.learners.brought import NEW_ROWS
 from misnomer.learners.kernel import Kernel
@@ -25,7 +29,7 @@ from misnomer.learners.logistic import Logistic
 from misnomer.learners.trees import Trees
 from misnomer.posterior import Posterior
 from misnomer.smoothing import Smoothing, resolve
-from misnomer.solvers.sparse.model import is_many
+from misnomer.solvers.sparse import is_many
 from misnomer.solvers.task import Fit, Task
 from misnomer.table import Batch, Fold, Schema
 
@@ -148,12 +152,12 @@ class NoisyLabelClassifier(NoisyLabelEstimator):
         probably are.
         """
         check_is_fitted(self)
-        told: Array | None = getattr(self, "_told", None)
-        if told is None:
+        importances: Array | None = getattr(self, "_told", None)
+        if importances is None:
             raise AttributeError(
                 "feature_importances_ is known after a fit in memory to few labels"
             )
-        return told
+        return importances
 
     def _remember(self, task: Task, fit: Fit) -> None:
         found = fit.details.posterior
@@ -274,3 +278,124 @@ def _as_learner(learner: Any) -> Learner:
         taken: Learner = learner
         return taken
     return Yours(learner)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PUClassifier(NoisyLabelEstimator):
+    """Learns from rows known to be positive and rows of which nothing is known.
+
+    Naive Bayes, logistic regression and trees tell labeled rows from the others, each row judged
+    without itself. Where only positives score high, labeled and unlabeled rows differ by the share
+    of positives alone, which is read off there. With it the learners learn once more, through the
+    channel that it implies.
+
+    Parameters
+    ----------
+    design : {"two-sample", "one-sample"}
+        Two samples, one of positives and one of the population; or one sample of the population,
+        some of whose positives were labeled.
+    positive : label, optional
+        Which label means positive: needed where two words are given; else 1, True, or the only
+        label there is.
+    smoothing, families
+        As in `NoisyLabelNB`.
+    random_state : int, RandomState or None
+        The seed of the folds.
+    n_jobs : int or None
+        Threads; -1 uses all cores.
+
+    Attributes
+    ----------
+    class_prior_ : (2,) array
+        P(class) in the population: in the unlabeled rows, or (one-sample) in all rows.
+    noise_matrix_ : (2, 2) array
+        P(labeled or not | class); no negative is ever labeled.
+    classes_, model_
+        As in `NoisyLabelNB`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ill = rng.random(1000) < 0.4
+    >>> X = rng.normal(size=(1000, 4)) + 2 * ill[:, None]
+    >>> diagnosed = ill & (rng.random(1000) < 0.3)
+    >>> pu = PUClassifier(design="one-sample", random_state=0).fit(X, diagnosed)
+    >>> bool(abs(pu.class_prior_[1] - ill.mean()) < 0.05)
+    True
+    >>> bool(pu.score(X, ill) > 0.95)
+    True
+    """
+
+    channel = "free"
+    max_iter, tol, n_init, progress = 200, 1e-6, 1, None
+
+    design: str = "two-sample"
+    positive: Any = None
+    smoothing: str | float | Smoothing = "auto"
+    families: str | Mapping[Any, str] = "auto"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    @property
+    def solver(self) -> Any:
+        """The head, asked how many unlabeled rows are positive."""
+        if self.design not in ("two-sample", "one-sample"):
+            raise ValueError(f'design must be "two-sample" or "one-sample", not {self.design!r}')
+        return PositiveUnlabeled(self.design, getattr(self, "_place", 1))
+
+    def _labels(self, y: Any, n: int) -> Any:
+        """Number the labels in the order of their names; a missing one is not positive."""
+        given = super()._labels(y, n)
+        gaps = labels.missing(given)
+        positive, off = class_names(given, gaps, self.positive)
+        on = ~gaps & (given == positive)
+        if on.all() or not on.any():
+            which = "the positive one" if on.any() else f"not the positive one ({positive!r})"
+            raise ValueError(
+                f"y holds one class only, {which}: positive-unlabeled learning needs some rows "
+                "that are labeled positive and some that are not"
+            )
+        names = np.array([off, positive])
+        self._place = int(np.argsort(names)[1] == 1)
+        self._names = np.sort(names)
+        return np.where(on, self._place, 1 - self._place)
+
+    def _keep(self, fit: Fit, naming: Naming) -> None:
+        """Give the two classes their names."""
+        super()._keep(fit, replace(naming, labels=self._names, classes=self._names))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def class_names(y: NDArray[Any], gaps: NDArray[np.bool_], positive: Any) -> tuple[Any, Any]:
+    """Tell the name of the positives, and that of the rest.
+
+    Examples
+    --------
+    >>> class_names(np.array(["ill", None], dtype=object), np.array([False, True]), None)
+    ('ill', '(not ill)')
+    """
+    if gaps.all():
+        raise ValueError(
+            "no row is labeled positive (1): positive-unlabeled learning needs some positives"
+        )
+    names = labels.distinct(y, gaps).tolist()
+    if len(names) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"positive-unlabeled learning takes two labels at most, but y holds {len(names)}"
+        )
+    words = isinstance(names[0], str)
+    if positive is None and words and len(names) == 2:
+        raise ValueError(
+            f"which of {names[0]!r} and {names[1]!r} is positive? say positive={names[1]!r}"
+        )
+    if positive is None:
+        positive = names[-1] if words or len(names) == 2 else type(names[0])(1)
+    rest = [name for name in names if name != positive]
+    if rest:
+        return positive, rest[0]
+    return positive, f"(not {positive})" if words else type(names[0])(0)

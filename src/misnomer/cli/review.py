@@ -17,8 +17,7 @@ from misnomer.cli.options import complain, failing_well
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")]
 Data = Annotated[
-    str | None,
-    typer.Option("--data", help="The audited file, where it is elsewhere."),
+    str | None, typer.Option("--data", help="The audited file, where it is elsewhere.")
 ]
 Anyway = Annotated[
     bool,
@@ -67,15 +66,15 @@ def review(
     """
     with failing_well():
         _need_extra()
+        from misnomer.audit.files.origin import notice_of_change
+        from misnomer.review import FILE, Review, load_for_review
         from misnomer.review.ledger import only_server
-        from misnomer.review.origin import load_for_review, noticed
-        from misnomer.review.server.app import application
+        from misnomer.review.server import application
         from misnomer.review.server.serve import serve
-        from misnomer.review.session import FILE, Review
         from misnomer.store.writing import held
 
         rows, roots = load_for_review(folder), _roots(folder, files)
-        notice = noticed(rows, folder, data, anyway=anyway)
+        notice = notice_of_change(rows.audit, folder, data, anyway=anyway)
         if notice is not None:
             complain(notice)
         with (
@@ -150,14 +149,15 @@ def export(
     class.
     """
     with failing_well():
+        from misnomer.audit.files.origin import notice_of_change
+        from misnomer.review import load_for_review
         from misnomer.review.export import run
-        from misnomer.review.origin import load_for_review, noticed
 
-        audit = load_for_review(folder)
-        notice = noticed(audit, folder, data, anyway=anyway)
+        rows = load_for_review(folder)
+        notice = notice_of_change(rows.audit, folder, data, anyway=anyway)
         if notice is not None:
             complain(notice)
-        done = run(audit, folder, out, probability=probability, log=log, kind=kind)
+        done = run(rows, folder, out, probability=probability, log=log, kind=kind)
         print(done, file=sys.stderr)
 
 
@@ -167,8 +167,8 @@ def import_(
 ) -> None:
     """Take over decisions that were made in Label Studio or Argilla."""
     with failing_well():
+        from misnomer.review import load_for_review
         from misnomer.review.export import take_over
-        from misnomer.review.origin import load_for_review
 
         print(take_over(load_for_review(folder), folder, file), file=sys.stderr)
 
@@ -179,8 +179,7 @@ _MAX_CELL_LENGTH, _KEYS = 400, "123456789abcdefghijklmnop"
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of an audit.")],
     rows: Annotated[
-        int | None,
-        typer.Option("--rows", "-n", min=1, help="Draw so many more rows to check."),
+        int | None, typer.Option("--rows", "-n", min=1, help="Draw so many more rows to check.")
     ] = None,
     page: Annotated[bool, typer.Option("--page", help="Answer on a page in the browser.")] = False,
     sheet: Annotated[
@@ -248,7 +247,7 @@ def _write_sheet(room: Any, path: Path) -> None:
 
 def _page(room: Any, port: int | None, *, browser: bool) -> None:
     _need_extra()
-    from misnomer.review.server.app import check_application
+    from misnomer.review.server import check_application
     from misnomer.review.server.serve import serve
     from misnomer.store.writing import held
 

@@ -23,8 +23,8 @@ from dask.delayed import Delayed
 from distributed import Client, Future, LocalCluster, get_client
 from numpy.typing import NDArray
 
-from misnomer.engines import local
-from misnomer.engines.local import Batches, Stream, joined
+from misnomer import engines
+from misnomer.engines import Batches, Stream, joined
 from misnomer.table import Batch, numbered
 
 
@@ -179,7 +179,7 @@ class Cluster:
         on the number of parts alone.
         """
         if not isinstance(batches, Kept):
-            return local.fold(step, batches, *aligned)
+            return engines.fold(step, batches, *aligned)
         return self._added(self._parts(_total, step, batches, aligned))
 
     def each(self, step: Step, batches: Kept, *aligned: NDArray[Any]) -> Iterator[Any]:
@@ -328,7 +328,7 @@ class _Nothing:
 
 
 def _steps(batches: list[Batch], first: int, aligned: Arrays, step: Step) -> list[Any]:
-    return [local.stepped(step, batch, first, aligned) for batch in batches]
+    return [engines.call_step(step, batch, first, aligned) for batch in batches]
 
 
 def _total(batches: list[Batch], first: int, aligned: Arrays, step: Step) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from misnomer.channel import unlabeled
 from misnomer.classifiers import labels
 from misnomer.classifiers.inputs import Naming
-from misnomer.classifiers.positive_unlabeled import class_names
+from misnomer.classifiers.noisy import class_names
 from misnomer.papers.preset import FlipRates, Preset, TwoClasses
 from misnomer.smoothing import Smoothing
 from misnomer.solvers.em import em_from_moments, em_from_random

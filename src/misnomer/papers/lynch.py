@@ -17,13 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from misnomer.solvers.exact.counts import (
-    Array,
-    alpha_pair,
-    checked_counts,
-    checked_prior,
-    checked_sizes,
-)
+from misnomer.solvers.exact import Array, alpha_pair, checked_counts, checked_prior, checked_sizes
 from misnomer.solvers.exact.error import probability_of_error
 from misnomer.solvers.exact.evidence import SymbolTable, symbol_table
 from misnomer.solvers.exact.quantization import Method, best_quantization

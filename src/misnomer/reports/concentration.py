@@ -224,12 +224,12 @@ def duplicates(audit: Audit) -> Duplicates | None:
     equal = equal_rows(audit.data.select(names), labels)
     place = equal.group
     counts = _label_counts(place, audit.given, len(audit.labels))
-    apart = np.flatnonzero(np.diff(counts.indptr) > 1)
-    labeled = counts.sum(axis=1)[apart]
-    least = int((labeled - counts.max(axis=1).toarray().ravel()[apart]).sum())
-    order = apart[np.argsort(-labeled, kind="stable")][:_MAX_GROUPS]
+    conflicting = np.flatnonzero(np.diff(counts.indptr) > 1)
+    labeled = counts.sum(axis=1)[conflicting]
+    least = int((labeled - counts.max(axis=1).toarray().ravel()[conflicting]).sum())
+    order = conflicting[np.argsort(-labeled, kind="stable")][:_MAX_GROUPS]
     largest = tuple(_equal(audit, np.flatnonzero(place == one), counts[[one]]) for one in order)
-    return Duplicates(equal.repeated, len(apart), int(labeled.sum()), least, largest, place)
+    return Duplicates(equal.repeated, len(conflicting), int(labeled.sum()), least, largest, place)
 
 
 def _label_counts(
@@ -257,8 +257,8 @@ class Neighbors:
 
     near: int  # rows that nearly equal another one; those that equal it are told elsewhere
     # some of them that are labeled unlike the row they nearly equal
-    apart: tuple[tuple[str, str, str, str], ...]
-    apart_in_all: int  # how many those are
+    conflicting: tuple[tuple[str, str, str, str], ...]
+    conflicting_in_all: int  # how many those are
     outliers: int  # rows that are unlike all others
     alone: tuple[tuple[str, str], ...]  # some of them, the most doubtful first
 
@@ -273,8 +273,8 @@ def neighbors(audit: Audit, equal: NDArray[np.int64] | None = None) -> Neighbors
     if equal is not None:  # those that are equal are in another section
         here = here[(equal[here] < 0) | (equal[here] != equal[near[here]])]
     given, other = audit.given[here], audit.given[near[here]]
-    apart = here[(given >= 0) & (other >= 0) & (given != other)]
-    pairs = np.unique(np.sort(np.stack([apart, near[apart]], axis=1), axis=1), axis=0)
+    conflicting = here[(given >= 0) & (other >= 0) & (given != other)]
+    pairs = np.unique(np.sort(np.stack([conflicting, near[conflicting]], axis=1), axis=1), axis=0)
     doubt = np.nan_to_num(audit.error_probability)
     alone = np.flatnonzero(unusual.outlier)
     alone = alone[np.argsort(-doubt[alone], kind="stable")]

@@ -15,7 +15,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from misnomer.reports import figures, wording
-from misnomer.reports.assumptions import assumptions
 from misnomer.reports.concentration import by_label, by_value, duplicates, neighbors
 from misnomer.reports.json import calibration, finite, histogram, parameters
 from misnomer.reports.tables import (
@@ -29,6 +28,7 @@ from misnomer.reports.tables import (
     suspects,
     true_given,
 )
+from misnomer.reports.wording import assumptions
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -207,24 +209,85 @@ def python_words(audit: Audit) -> str:
 
 def shell_words(audit: Audit) -> str:
     """Write the options of the command line that say the same, quoted."""
-    asked = {"label": audit.label} if audit.sources is None else dict(audit.sources.asked)
+    asked = {"label": audit.label} if audit.sources is None else audit.sources.asked
+    columns = {k: v if isinstance(v, list) else wording.shown(v) for k, v in asked.items()}
+    brought = ["--pred-probs", "FILE"] if audit.batch.brought is not None else []
+    return shlex.join(wording.shown(word) for word in [*command_words(columns), *brought])
+
+
+_LISTS = {"text": "--text", "ignore": "--ignore", "annotators": "--annotator-columns"}
+_FLAGS = {"skip_bad": "--skip-bad", "ignore_case": "--ignore-case"}
+_WORDS = {
+    "label": "--label",
+    "id": "--id",
+    "trusted": "--trusted",
+    "noise_groups": "--noise-group",
+    "memory": "--memory",
+    "cluster": "--cluster",
+    "pred_probs": "--pred-probs",
+}
+
+
+def command_words(asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """Write what was asked for as the words of a command that a person may type; nobody reads them.
+
+    Examples
+    --------
+    >>> command_words({"label": "y", "ignore": ["a b"], "random_state": 3, "long": None})
+    ('--label', 'y', '--ignore', 'a b', '--seed', '3')
+    """
     words: list[str] = []
     for name, value in asked.items():
-        if name == "annotators":
-            words += [w for column in value for w in ("--annotator-columns", column)]
-        elif name == "long":
-            words += ["--long", ",".join(value)]
-        else:
-            words += ["--noise-group" if name == "noise_groups" else "--label", value]
-    if audit.batch.brought is not None:
-        words += ["--pred-probs", "FILE"]
-    return " ".join(w if w.startswith("--") else shlex.quote(wording.shown(w)) for w in words)
+        if (
+            name in _WORDS
+            and isinstance(value, str | int | Path)
+            and value not in ("", True, False)
+        ):
+            words += [_WORDS[name], str(value)]
+        elif name in _LISTS and value is not None:
+            some = [value] if isinstance(value, str) else list(map(str, value))
+            if name == "annotators" and not any("," in one for one in some):
+                some = [",".join(some)]
+            words += [word for one in some for word in (_LISTS[name], one)]
+        elif name == "families" and isinstance(value, Mapping):
+            words += [word for pair in value.items() for word in ("--family", "=".join(pair))]
+        elif name == "random_state" and isinstance(value, int) and value:
+            words += ["--seed", str(value)]
+        elif name in _FLAGS and value:
+            words.append(_FLAGS[name])
+        elif name == "reading" and value is not None:
+            words += _reading(value)
+        elif name == "long" and value is not None:
+            words += ["--long", value if isinstance(value, str) else ",".join(value)]
+        elif name == "knowledge" and isinstance(value, Mapping):
+            words += _knowledge(value)
+    return tuple(words)
 
 
-HOW = {
-    "sheet": "a sheet answered as drawn",
-    "running": "holds whenever you stop",
-}
+def _reading(said: Mapping[str, Any]) -> list[str]:
+    """Write how a file is to be read as options."""
+    words: list[str] = []
+    for name in ("encoding", "sep", "sheet"):
+        if said.get(name) is not None:
+            words += [f"--{name}", str(said[name])]
+    missing = said.get("missing") or ()
+    for word in [missing] if isinstance(missing, str) else missing:
+        words += ["--missing", word]
+    return [*words, *(["--no-header"] if said.get("header") is False else [])]
+
+
+def _knowledge(said: Mapping[str, Any]) -> list[str]:
+    words: list[str] = []
+    for name, rate in said.get("rates", {}).items():
+        words += ["--known", f"{name}={rate}"]
+    if isinstance(said.get("most"), float):
+        words += ["--at-most", str(said["most"])]
+    for given, true in said.get("never", ()):
+        words += ["--never", f"{given}:{true}"]
+    return words
+
+
+HOW = {"sheet": "a sheet answered as drawn", "running": "holds whenever you stop"}
 _MAX_CHECK_LINES = 30
 
 

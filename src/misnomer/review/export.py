@@ -25,10 +25,10 @@ import pyarrow as pa
 from misnomer.audit.files.origin import is_near
 from misnomer.reports.json import finite
 from misnomer.reports.wording import counted
+from misnomer.review import FILE, Review
 from misnomer.review.decisions import Decision, Decisions
 from misnomer.review.ledger import ReviewError
 from misnomer.review.rows import Part, Rows, rows_of
-from misnomer.review.session import FILE, Review
 from misnomer.rows.files.excel import write_workbook
 from misnomer.rows.scan import dictionary_types
 from misnomer.store.writing import replacing, with_column, write_tables, write_text

@@ -17,27 +17,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from misnomer.audit.frames import Shape
-from misnomer.classifiers.groups import codes_of
-from misnomer.engines.local import joined
+from misnomer.audit.shape import Shape
+from misnomer.classifiers.terms import codes_of
+from misnomer.engines import joined
 from misnomer.estimate import Estimate
 from misnomer.evidence import Explanation, explained, without_itself
 from misnomer.head.rates import judged
 from misnomer.posterior import Posterior
-from misnomer.review import index
-from misnomer.review.ranking import Ranking
+from misnomer.review.ranking import Ranking, open_index
 from misnomer.review.refit import (
     REVIEWER_ERROR,
-    believed,
+    beliefs,
     copies_of,
-    kept,
-    solved,
+    solve_task,
     solver_of,
     task_of,
+    with_fit,
 )
 from misnomer.review.rows import Part, Refit, Rows, fingerprint
 from misnomer.rows import read_like
-from misnomer.solvers.sparse.model import SparseModel
+from misnomer.solvers.sparse import SparseModel
 from misnomer.solvers.task import Details, Fit
 from misnomer.table import Batch
 
@@ -89,7 +88,7 @@ class LargeRows(Rows):
         names = self.metadata.schema.to_arrow_schema().names[_N_AUDIT_COLUMNS:]
         self.names = dict(zip(names, sample.data.column_names, strict=True))
         labels, classes = list(sample.labels), list(sample.classes)
-        self.index = index.open_index(self.path, labels, classes, self._trusted())
+        self.index = open_index(self.path, labels, classes, self._trusted_column())
         self.given, self.suggested = self.index.given, self.index.suggested
         self.wrong: Any = self.index.wrong
         window = min(N_WORST_ROWS, len(self.index.probability))
@@ -99,7 +98,7 @@ class LargeRows(Rows):
         self._groups: OrderedDict[int, pa.Table] = OrderedDict()
         self._lock = Lock()
 
-    def _trusted(self) -> str | None:
+    def _trusted_column(self) -> str | None:
         """Find the column of rows known to be right, as it is called in ``rows.parquet``."""
         named = None if self.audit.origin is None else self.audit.origin.asked.get("trusted")
         return next((ours for ours, name in self.names.items() if name == named), None)
@@ -254,25 +253,25 @@ class LargeRefit:
 
     def __call__(self, decided: Mapping[int, int], version: int) -> tuple[LargeRows, Ranking]:
         """Fit with what was decided, and rank the worst rows anew."""
-        classifier = self._moved(self._trusted(decided))
+        classifier = self._shift_model(self._trusted_copies(decided))
         ranking = self._ranked(classifier.model_, version)
         return self.rows.judged_by(classifier, ranking), ranking
 
-    def _moved(self, trusted: Batch) -> Any:
+    def _shift_model(self, trusted: Batch) -> Any:
         """Move the model of all rows by what rows of a known class change."""
         classifier, sample = self.rows.classifier, self.rows.sample
         model: Any = classifier.model_
         if isinstance(model, SparseModel):  # it is sums: no fit can tell more of them
             added: Any = model.with_rows(trusted)
-            return kept(classifier, replace(classifier.fit_, model=added))
+            return with_fit(classifier, replace(classifier.fit_, model=added))
         solver = solver_of(sample)
         if self._before is None:
-            self._before = solved(solver, task_of(sample, sample.batch))
-        after = solved(solver, task_of(sample, joined([sample.batch, trusted])))
+            self._before = solve_task(solver, task_of(sample, sample.batch))
+        after = solve_task(solver, task_of(sample, joined([sample.batch, trusted])))
         moved = model.shifted(self._before.model, after.model)
-        return kept(classifier, replace(after, model=moved, details=Details()))
+        return with_fit(classifier, replace(after, model=moved, details=Details()))
 
-    def _trusted(self, decided: Mapping[int, int]) -> Batch:
+    def _trusted_copies(self, decided: Mapping[int, int]) -> Batch:
         """Read the decided rows, as trusted copies that weigh as much as they are believed.
 
         Their given labels are left out: the sample stands for those already, and rows chosen for
@@ -283,7 +282,7 @@ class LargeRefit:
         table = pa.concat_tables([self.rows.row(int(row)) for row in rows])
         judged = self.rows.batch(table, self.rows.given[rows])
         share = Posterior.of(self.rows.posterior(self.rows.classifier.model_, judged))
-        copies = copies_of(np.arange(len(rows)), believed(share.array, true, self.error))
+        copies = copies_of(np.arange(len(rows)), beliefs(share.array, true, self.error))
         blank = self.rows.batch(table, np.full(len(rows), -1)).take(copies.row)
         codes = (len(self.rows.audit.labels) + 1 + copies.true).astype(np.int32)
         return replace(blank.judged_by(codes), weight=copies.weight)

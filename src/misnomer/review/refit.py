@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer import channel as channels
-from misnomer.audit.crowds.numbers import joint_of
+from misnomer.audit.crowds.consensus import joint_of
 from misnomer.channel import auto
 from misnomer.classifiers.annotator_table import table_of
 from misnomer.classifiers.choose import solve
-from misnomer.engines.local import fold
+from misnomer.engines import fold
 from misnomer.head.crowd import columns_of
 from misnomer.head.solve import GroupRates, held
 from misnomer.kernels.reference import softmax
 from misnomer.posterior import Posterior
 from misnomer.smoothing import resolve
-from misnomer.solvers.annotators.channels import evidence, is_tied
+from misnomer.solvers.annotators import evidence, is_tied
 from misnomer.solvers.annotators.draws import learn_sources
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask
 from misnomer.solvers.task import Details, Fit, Task
@@ -42,7 +42,7 @@ _MIN_SHARE = 1e-3  # a smaller share of a row is not worth a copy of it
 _MODEL_DECISIONS = 60.0  # decisions that the model's own certainty is worth
 
 
-def believed(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
+def beliefs(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
     """Compute ``P(z | row, decision)``, (m, K): the posterior times the reviewer's channel.
 
     Parameters
@@ -57,19 +57,19 @@ def believed(posterior: Array, decided: NDArray[np.intp], error: float) -> Array
     Examples
     --------
     >>> rows = np.array([[0.5, 0.5], [0.97, 0.03]])
-    >>> believed(rows, np.array([1, 1]), 0.05).round(2).tolist()
+    >>> beliefs(rows, np.array([1, 1]), 0.05).round(2).tolist()
     [[0.05, 0.95], [0.56, 0.44]]
     """
     m, K = posterior.shape
     reviewer = np.full((m, K), error / max(K - 1, 1))
     reviewer[np.arange(m), decided] = 1.0 - error
-    share = np.maximum(doubted(posterior, decided, error), 1e-12) * reviewer
+    share = np.maximum(mix_with_ignorance(posterior, decided, error), 1e-12) * reviewer
     share[share < _MIN_SHARE * share.sum(axis=1, keepdims=True)] = 0.0
-    beliefs: Array = share / share.sum(axis=1, keepdims=True)
-    return beliefs
+    posterior_now: Array = share / share.sum(axis=1, keepdims=True)
+    return posterior_now
 
 
-def doubted(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
+def mix_with_ignorance(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
     """Mix the posterior with ignorance: ``(1 - off) P(z) + off / K``, (m, K).
 
     ``off`` is the share of rows on which the model is plainly wrong: of the decisions that
@@ -78,9 +78,9 @@ def doubted(posterior: Array, decided: NDArray[np.intp], error: float) -> Array:
     Examples
     --------
     >>> sure = np.tile([1.0, 0.0], (60, 1))
-    >>> doubted(sure, np.zeros(60, int), 0.05)[0].tolist()
+    >>> mix_with_ignorance(sure, np.zeros(60, int), 0.05)[0].tolist()
     [1.0, 0.0]
-    >>> doubted(sure, np.ones(60, int), 0.05)[0].round(2).tolist()
+    >>> mix_with_ignorance(sure, np.ones(60, int), 0.05)[0].round(2).tolist()
     [0.76, 0.24]
     """
     m, K = posterior.shape
@@ -110,7 +110,7 @@ def errors_believed(shown: Array, called_wrong: NDArray[np.bool_], error: float)
     2.3
     """
     pair = np.column_stack([1.0 - shown, shown])
-    return float(believed(pair, called_wrong.astype(np.intp), error)[:, 1].sum())
+    return float(beliefs(pair, called_wrong.astype(np.intp), error)[:, 1].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def decided_copies(shares: Posterior, decided: Mapping[int, int], error: float) 
     """Weigh decisions against what all rows say."""
     rows = np.fromiter(decided, np.intp, len(decided))
     true = np.fromiter(decided.values(), np.intp, len(decided))
-    return copies_of(rows, believed(shares.take(rows).array, true, error))
+    return copies_of(rows, beliefs(shares.take(rows).array, true, error))
 
 
 def with_copies(batch: Batch, copies: Copies, n_labels: int) -> Batch:
@@ -177,11 +177,11 @@ def refit_audit(
     if audit.sources is not None:
         return refit_sources(audit, copies)
     n, batch = len(audit.batch), with_copies(audit.batch, copies, len(audit.labels))
-    fit = solved(solver_of(audit), task_of(audit, batch))
+    fit = solve_task(solver_of(audit), task_of(audit, batch))
     own = fit.details.posterior  # out of fold, where the solver has it
     shares = Posterior.of(fit.model.posterior(audit.batch) if own is None else own)
     return replace(
-        audit, classifier=kept(audit.classifier, fit), shares=shares.take(slice(None, n))
+        audit, classifier=with_fit(audit.classifier, fit), shares=shares.take(slice(None, n))
     )
 
 
@@ -203,7 +203,7 @@ def task_of(audit: Audit, batch: Batch) -> Task:
     )
 
 
-def solved(solver: Any, task: Task) -> Fit:
+def solve_task(solver: Any, task: Task) -> Fit:
     """Fit, and keep of the solver's details what a ranking needs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -228,7 +228,7 @@ def solver_of(audit: Audit) -> Any:
     return named if named in known else audit.classifier._solver()
 
 
-def kept(classifier: Any, fit: Fit) -> Any:
+def with_fit(classifier: Any, fit: Fit) -> Any:
     """Make a classifier of a fit that names its classes like another one."""
     from sklearn.base import clone
 
@@ -269,7 +269,7 @@ def refit_sources(audit: Audit, copies: Copies) -> Audit:
         columns_help=fit.trust > 0,
         annotators=None if table is None else table_of(audit.sources.answers, fit),
     )
-    classifier = kept(audit.classifier, refitted)
+    classifier = with_fit(audit.classifier, refitted)
     return replace(audit, classifier=classifier, shares=Posterior.of(share), sources=sources)
 
 
@@ -285,7 +285,7 @@ def refit_groups(audit: Audit, copies: Copies) -> Audit:
     rates, posterior = fit.details.groups, fit.details.posterior
     assert isinstance(rates, GroupRates) and posterior is not None
     own = Posterior.of(posterior).take(slice(None, n))
-    classifier = kept(audit.classifier, replace(fit, details=ranked_by(fit.details)))
+    classifier = with_fit(audit.classifier, replace(fit, details=ranked_by(fit.details)))
     sources = replace(audit.sources, channels=rates.strata.channels[: answers.n_annotators])
     return replace(audit, classifier=classifier, shares=own, sources=sources)
 

@@ -9,16 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from misnomer import kernels
-from misnomer.families.categorical import code_type
+from misnomer.families import code_type
 from misnomer.kernels.blocks import Block, Codes, Flags, Reals, Words
 from misnomer.rows.decide import FEW
-from misnomer.rows.encode import (
-    beyond,
-    check_apart,
-    check_counts,
-    too_large,
-    whole_too_large,
-)
+from misnomer.rows.encode import beyond, check_apart, check_counts, too_large, whole_too_large
 from misnomer.table import Column, Group, Schema
 
 _PIECE = 1 << 16  # rows checked at a time

@@ -25,7 +25,7 @@ from misnomer.table import Column
 
 _MAX_DISTINCT_BYTES = 1 << 25  # of different values that are remembered
 
-Beside = Callable[[pa.RecordBatch], Any]
+Extra = Callable[[pa.RecordBatch], Any]
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Run:
 class Discovery:
     """What some consecutive rows look like, column by column; it adds.
 
-    ``beside`` is what else somebody has asked of the rows, which adds as well.
+    ``extra`` is what else somebody has asked of the rows, which adds as well.
     """
 
     rows: int
     summaries: dict[str, Summary]
     runs: dict[str, Run]
     left_out: tuple[str, ...] = ()
-    beside: Any = None
+    extra: Any = None
 
     def __add__(self, other: Discovery) -> Discovery:
         if not self.rows or not other.rows:
@@ -72,7 +72,7 @@ class Discovery:
             {name: one + other.summaries[name] for name, one in self.summaries.items()},
             {name: one + other.runs[name] for name, one in self.runs.items()},
             (*self.left_out, *other.left_out),
-            None if self.beside is None else self.beside + other.beside,
+            None if self.extra is None else self.extra + other.extra,
         )
 
     def numbering(self, name: str) -> bool:
@@ -80,28 +80,29 @@ class Discovery:
         summary, run = self.summaries[name], self.runs[name]
         if not pa.types.is_integer(summary.type) or summary.seen < self.rows or self.rows < 3:
             return False
-        return run.counts or (_called_id(name) and summary.all_different)
+        return run.counts or (is_called_id(name) and summary.all_different)
 
 
-def _called_id(name: str) -> bool:
+def is_called_id(name: str) -> bool:
+    """Tell a name that says that a column names the rows."""
     return name.lower() in ("id", "index", "uuid") or name.lower().endswith(("_id", " id", "-id"))
 
 
 def summarize_part(
-    part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False, beside: Beside | None = None
+    part: Part, kinds: Mapping[str, str], *, skip_bad: bool = False, extra: Extra | None = None
 ) -> Discovery:
     """Summarize the columns of a part; ``kinds`` names them, with the family of each or "auto"."""
     bad: list[str] | None = [] if skip_bad else None
     total = Discovery(0, {}, {})
     for batch in part.batches(list(kinds), bad):
         if batch.num_rows:
-            found = _summarized(batch, kinds, total)
-            found = found if beside is None else replace(found, beside=beside(batch))
-            total = _bounded(total + found)
+            found = _summarize_batch(batch, kinds, total)
+            found = found if extra is None else replace(found, extra=extra(batch))
+            total = _forget_large(total + found)
     return replace(total, left_out=tuple(bad or ()))
 
 
-def _bounded(discovery: Discovery) -> Discovery:
+def _forget_large(discovery: Discovery) -> Discovery:
     """Forget the values of columns that are no categories anyway: texts, measurements."""
     large = {
         name: replace(summary, distinct=None)
@@ -111,11 +112,13 @@ def _bounded(discovery: Discovery) -> Discovery:
     return replace(discovery, summaries={**discovery.summaries, **large}) if large else discovery
 
 
-def _summarized(batch: pa.RecordBatch, kinds: Mapping[str, str], before: Discovery) -> Discovery:
+def _summarize_batch(
+    batch: pa.RecordBatch, kinds: Mapping[str, str], before: Discovery
+) -> Discovery:
     summaries, runs = {}, {}
     for (name, kind), values in zip(kinds.items(), batch.columns, strict=True):
         summaries[name] = _summary(name, values, kind, before.summaries.get(name))
-        runs[name] = _run(values, before.runs.get(name))
+        runs[name] = run_of(values, before.runs.get(name))
     return Discovery(batch.num_rows, summaries, runs)
 
 
@@ -131,7 +134,7 @@ def _summary(name: str, values: pa.Array, kind: str, before: Summary | None) -> 
         values = values.cast(pa.string())
     number = pa.types.is_floating(values.type) or pa.types.is_integer(values.type)
     many = before is not None and before.categories > FEW
-    named = before is not None and before.all_different and _called_id(name)
+    named = before is not None and before.all_different and is_called_id(name)
     if number and many and not named and kind in ("auto", "gaussian", "count"):
         return Summary(
             type=values.type,
@@ -169,7 +172,8 @@ def _of_dictionary(values: pa.DictionaryArray) -> Summary:
     )
 
 
-def _run(values: pa.Array, before: Run | None) -> Run:
+def run_of(values: pa.Array, before: Run | None = None) -> Run:
+    """Tell whether whole numbers count on, from those before or by themselves."""
     n = len(values)
     if (before is not None and not before.counts) or not pa.types.is_integer(values.type):
         return Run(n, counts=False)
@@ -196,16 +200,15 @@ def discover(
     *,
     skip_bad: bool = False,
     mapped: Mapped = map,
-    beside: Beside | None = None,
+    extra: Extra | None = None,
 ) -> Discovery:
     """Look at all parts once, and at the texts among their columns once more.
 
-    ``beside`` is asked of every batch in passing, and what it finds is added.
+    ``extra`` is asked of every batch in passing, and what it finds is added.
     """
     asked = dict(kinds)
     total: Discovery = reduce(
-        add,
-        mapped(lambda part: summarize_part(part, asked, skip_bad=skip_bad, beside=beside), parts),
+        add, mapped(lambda part: summarize_part(part, asked, skip_bad=skip_bad, extra=extra), parts)
     )
     known = total.summaries
     texts = [name for name, kind in kinds.items() if total.rows and _is_text(known[name], kind)]

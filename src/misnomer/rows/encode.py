@@ -8,7 +8,7 @@ documents to enter the vocabulary.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
-from misnomer.families.categorical import code_type
-from misnomer.rows.notation import find_notation, plain, read_notation, unchunked
-from misnomer.rows.unread import no_numbers
+from misnomer.families import code_type
+from misnomer.rows.notation import (
+    PLAIN_NUMBER,
+    Notation,
+    find_notation,
+    observed,
+    plain,
+    read_notation,
+    type_in_words,
+    unchunked,
+)
 from misnomer.table import Column
 
 _WORDS = 3.0  # words per cell, in the mean, that make a column of strings a text
@@ -328,3 +336,34 @@ def check_counts(name: str, values: NDArray[Any]) -> None:
             f"Negative values in data: column {name!r} holds {values[bad[0]]} in row {bad[0]}, "
             "and a count cannot be negative"
         )
+
+
+_MOST_WORDS = 1000  # that are looked at for the one that is no number
+
+
+def _read_alone(cells: pa.Array) -> Iterator[tuple[str, Notation]]:
+    """Read some cells, each by itself, but for those that are plainly numbers."""
+    odd = cells.filter(pc.invert(pc.match_substring_regex(cells, PLAIN_NUMBER)))
+    return (
+        (word, find_notation(pa.array([word]))) for word in odd.slice(0, _MOST_WORDS).to_pylist()
+    )
+
+
+def no_numbers(name: str, values: pa.Array, form: str = "") -> str:
+    """Say which cell keeps a column from being one of numbers, or of dates, and what to do.
+
+    Examples
+    --------
+    >>> no_numbers("age", pa.array(["40", "old", "50"]))
+    "column 'age' holds 'old', which is no number: leave it empty, or call it missing (--missing)"
+    """
+    if not pa.types.is_string(values.type):
+        return f"column {name!r} holds {type_in_words(values.type)}, not numbers"
+    cells = observed(pc.unique(values))
+    kind = "date" if form == "date" else "number"
+    seen = _read_alone(cells)
+    odd = next((w for w, one in seen if not one.form or one.is_date != (kind == "date")), None)
+    if odd is None:
+        return f"column {name!r} holds {kind}s in several forms: write them in one"
+    does = "leave it empty, or call it missing (--missing)"
+    return f"column {name!r} holds {odd[:60]!r}, which is no {kind}: {does}"

@@ -74,15 +74,15 @@ def clean_labels(words: Sequence[Any], ignore_case: bool = False) -> tuple[list[
     marks = no_label(texts)
     known = {word: clean_label(word, ignore_case, marks) for word in texts}
     cleaned = [known[word] if isinstance(word, str) else word for word in words]
-    return cleaned, gone(texts, marks)
+    return cleaned, notes_on_missing(texts, marks)
 
 
-def gone(often: Mapping[str, int], marks: Collection[str]) -> list[str]:
+def notes_on_missing(often: Mapping[str, int], marks: Collection[str]) -> list[str]:
     """Say which of these words were taken for "no label", and how many of each.
 
     Examples
     --------
-    >>> [note[:21] for note in gone({"NA": 1, "NA ": 1, "yes": 7}, NO_LABEL)]
+    >>> [note[:21] for note in notes_on_missing({"NA": 1, "NA ": 1, "yes": 7}, NO_LABEL)]
     ["2 labels are 'NA': th"]
     """
     stripped: Counter[str] = Counter()
@@ -150,7 +150,7 @@ def clean_parts(
     read = partial(_signs, labels=labels, skip_bad=skip_bad)
     signs: Counter[str] = sum(mapped(read, parts), Counter())
     marks = no_label(signs)
-    for note in gone(signs, marks):
+    for note in notes_on_missing(signs, marks):
         warnings.warn(note, stacklevel=2)
     return tuple(CleanPart(part, tuple(labels), ignore_case, marks) for part in parts)
 
@@ -164,12 +164,12 @@ def _signs(part: Part, labels: Sequence[str], skip_bad: bool) -> Counter[str]:
             kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
             if not pa.types.is_string(kind) and not pa.types.is_large_string(kind):
                 continue
-            for word, times in _counted(unchunked(cells), wanted):
+            for word, times in _count_words(unchunked(cells), wanted):
                 signs[word] += times
     return signs
 
 
-def _counted(cells: Any, wanted: pa.Array) -> list[tuple[str, int]]:
+def _count_words(cells: Any, wanted: pa.Array) -> list[tuple[str, int]]:
     """Count some words in a column, blanks at their ends aside."""
     coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
     words = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))

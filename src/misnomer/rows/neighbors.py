@@ -131,8 +131,8 @@ def unusual(blocks: Sequence[Block]) -> Unusual | None:
     steps = n * n * sum(_dense_width(block) for block in blocks)
     if n <= _NEIGHBOR or n > MOST_ROWS or steps > MOST_STEPS:
         return None
-    pairs = [_compared(block) for block in blocks]
-    twin, far = np.full(n, -1, np.int64), np.empty(n)
+    pairs = [_comparison(block) for block in blocks]
+    near_duplicate, far = np.full(n, -1, np.int64), np.empty(n)
     for start in range(0, n, _PIECE):
         piece = slice(start, min(start + _PIECE, n))
         parts = [compare(piece) for compare in pairs]
@@ -140,9 +140,9 @@ def unusual(blocks: Sequence[Block]) -> Unusual | None:
         near = np.logical_and.reduce([part[1] for part in parts])
         own = np.arange(piece.stop - start), np.arange(start, piece.stop)
         near[own], distance[own] = False, np.inf
-        twin[piece] = np.where(near.any(axis=1), near.argmax(axis=1), -1)
+        near_duplicate[piece] = np.where(near.any(axis=1), near.argmax(axis=1), -1)
         far[piece] = np.sqrt(np.partition(distance, _NEIGHBOR - 1, axis=1)[:, _NEIGHBOR - 1])
-    return Unusual(twin, _beyond_fence(far))
+    return Unusual(near_duplicate, _beyond_fence(far))
 
 
 def _dense_width(block: Block) -> int:
@@ -161,7 +161,7 @@ def _beyond_fence(far: Array) -> NDArray[np.bool_]:
     return beyond
 
 
-def _compared(block: Block) -> Pairs:
+def _comparison(block: Block) -> Pairs:
     """Choose how columns of a kind are compared: squared distances, and which pairs are near."""
     if isinstance(block, Codes):
         return _categories(block.codes)
@@ -196,11 +196,11 @@ def _reals(values: NDArray[np.floating]) -> Pairs:
         total = np.zeros((piece.stop - piece.start, len(x)))
         near = np.ones(total.shape, bool)
         for column, gap, most in zip(x.T, gaps.T, reach, strict=True):
-            apart = np.abs(column[piece, None] - column[None, :])
+            gap_size = np.abs(column[piece, None] - column[None, :])
             one, both = gap[piece, None] ^ gap[None, :], gap[piece, None] & gap[None, :]
-            apart = np.where(both, 0.0, np.where(one, 1.0, apart))
-            near &= apart <= most
-            total += apart * apart / 2
+            gap_size = np.where(both, 0.0, np.where(one, 1.0, gap_size))
+            near &= gap_size <= most
+            total += gap_size * gap_size / 2
         return total, near
 
     return compare

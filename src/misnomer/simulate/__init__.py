@@ -6,7 +6,7 @@ rows are given labels, columns true classes, and each column sums to one.
 
 from __future__ import annotations
 
-from misnomer.simulate.labels import (
+from misnomer.simulate.noise import (
     class_conditional_noise,
     flip_near_boundary,
     make_noisy_labels,

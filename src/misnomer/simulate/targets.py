@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from misnomer.simulate.labels import RandomState, make_noisy_labels, random_noise
+from misnomer.simulate.noise import RandomState, make_noisy_labels, random_noise
 
 MAX_COLUMNS = 16
 MAX_SEEDS = 10_000

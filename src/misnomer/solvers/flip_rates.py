@@ -113,8 +113,7 @@ def moments(task: Task, estimator: str = "least-squares") -> ClosedForm:
         return fit_of(task, sides, solve(basis, _products(task, basis)))
     u = contrast(basis, sides.sums[1] / sides.mass[1], sides.sums[0] / sides.mass[0])
     sums = task.fold(
-        lambda batch: pair_sums(basis, u, batch, _part(batch), 2 * JACKKNIFE_PARTS),
-        task.batches,
+        lambda batch: pair_sums(basis, u, batch, _part(batch), 2 * JACKKNIFE_PARTS), task.batches
     )
     parts = by_part(sums)
     fit = fit_of(task, sides, least_squares(basis, reduce(add, parts)))
@@ -187,8 +186,8 @@ def _cells(basis: FeatureMap, table: SideSums) -> tuple[Array, Array, Array]:
     E, D = table.second / table.mass[:, None, None] - np.einsum("ri,rj->rij", mean, mean)
     c = mean[1] - mean[0]
     C = np.outer(c, c)
-    apart = basis.owner[:, None] != basis.owner[None, :]
-    C, D, E = C[apart], D[apart], E[apart]
+    other_column = basis.owner[:, None] != basis.owner[None, :]
+    C, D, E = C[other_column], D[other_column], E[other_column]
     by_column = np.bincount(basis.owner, c**2, basis.columns).astype(np.float64)
     check_informative(basis, by_column, float(C @ C))
     return C, D, E
@@ -322,8 +321,8 @@ JACKKNIFE_PARTS = 20  # of the rows; each is left out once
 
 def by_part(sums: SideSums) -> list[SideSums]:
     """Take the parts apart, (2 G, ...) -> G times (2, ...): side is the fastest index."""
-    apart = [values.reshape(-1, 2, *values.shape[1:]) for values in sums.values]
-    return [SideSums(*part) for part in zip(*apart, strict=True)]
+    parts = [values.reshape(-1, 2, *values.shape[1:]) for values in sums.values]
+    return [SideSums(*part) for part in zip(*parts, strict=True)]
 
 
 def jackknife(parts: Sequence[SideSums], estimate: Callable[[SideSums], Array]) -> Array:

@@ -17,12 +17,7 @@ WOLFE_DECREASE, WOLFE_SLOPE = 1e-4, 0.9  # Wolfe's conditions
 
 
 def minimise(
-    function: Function,
-    start: Array,
-    *,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    slope: float = 1e-3,
+    function: Function, start: Array, *, max_iter: int = 100, tol: float = 1e-6, slope: float = 1e-3
 ) -> tuple[Array, float, bool]:
     """Find a minimum of a smooth function that returns its value and its gradient.
 

@@ -122,8 +122,8 @@ def _over_triples(
     z2: Array, z3: Array, divisor: Array, owner: NDArray[np.intp]
 ) -> tuple[Array, float, float]:
     """Sum over all triples of different columns: u, what divides s, and z_ijk."""
-    apart = owner[:, None] != owner[None, :]
-    triple = apart[:, :, None] & apart[:, None, :] & apart[None, :, :]
+    other_column = owner[:, None] != owner[None, :]
+    triple = other_column[:, :, None] & other_column[:, None, :] & other_column[None, :, :]
     inner = z2[:, :, None] * z2[:, None, :] * z2[None, :, :] + z3**2 / 4
     top = np.where(triple, np.sqrt(np.maximum(inner, 0.0)), 0.0).sum(axis=(1, 2))
     below = np.where(triple, divisor[None, :, :], 0.0).sum(axis=(1, 2))

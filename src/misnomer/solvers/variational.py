@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, digamma, gammaln
 
 from misnomer import kernels
-from misnomer.channel import Channel
+from misnomer.channel import Channel, tied_mass
 from misnomer.families import Bernoulli, Count, Gaussian
 from misnomer.families.family import log
 from misnomer.model import Model, weights_of
@@ -56,7 +56,8 @@ def expected_channel(channel: Channel, joint: Array) -> Array:
         total = np.where(free, joint, 0.0).sum(axis=0)
         fresh = digamma(joint) - digamma(np.where(total > 0, total, 1.0))
     else:
-        right, wrong, cells = _tied(channel, joint)
+        right, wrong, cells = tied_mass(joint, free, channel.tied)
+        right, wrong = np.maximum((right, wrong), MIN_DIRICHLET)
         total = digamma(right + wrong)
         spread = digamma(wrong) - total - np.log(np.maximum(cells, 1))
         fresh = np.where(np.eye(*joint.shape) > 0, digamma(right) - total, spread)
@@ -71,20 +72,13 @@ def channel_divergence(channel: Channel, joint: Array, counts: Array) -> float:
         free = channel.free
         pairs = [(joint[free[:, k], k], counts[free[:, k], k]) for k in range(joint.shape[1])]
         return sum(divergence(a[None, :], b[None, :]) for a, b in pairs if len(a) > 1)
-    after, before = (np.stack(_tied(channel, x)[:2], axis=1) for x in (joint, counts))
+    after, before = (
+        np.maximum(np.stack(tied_mass(x, channel.free, channel.tied)[:2], axis=1), MIN_DIRICHLET)
+        for x in (joint, counts)
+    )
     if channel.tied == "one":
         after, before = after[:1], before[:1]
     return divergence(after, before)
-
-
-def _tied(channel: Channel, joint: Array) -> tuple[Array, Array, Array]:
-    """Collect the mass on and off the diagonal, by column or over the whole matrix."""
-    diagonal = np.eye(*joint.shape) > 0
-    off = channel.free & ~diagonal
-    right, wrong = (np.where(where, joint, 0.0).sum(axis=0) for where in (diagonal, off))
-    if channel.tied == "one":
-        right, wrong = np.full_like(right, right.sum()), np.full_like(wrong, wrong.sum())
-    return np.maximum(right, MIN_DIRICHLET), np.maximum(wrong, MIN_DIRICHLET), off.sum(axis=0)
 
 
 def log_mean(params: Array, owner: Owner | None = None) -> Array:

@@ -19,7 +19,7 @@ from misnomer.learners.learner import Scorer
 from misnomer.learners.trees import Forest, dense_width
 from misnomer.learners.yours import Absent
 from misnomer.model import Model
-from misnomer.store import checks
+from misnomer.store import validate
 from misnomer.table import Group
 
 Arrays = dict[str, NDArray[Any]]
@@ -66,7 +66,7 @@ def with_head(model: Model, arrays: Arrays, said: dict[str, Any]) -> Model:
         return model
     K = len(model.prior)
     others = tuple(
-        _other(model, arrays, number, *checks.strings(one))
+        _other(model, arrays, number, *validate.strings(one))
         for number, one in enumerate(said["others"])
     )
     strata = None
@@ -85,8 +85,8 @@ def with_head(model: Model, arrays: Arrays, said: dict[str, Any]) -> Model:
 
 def _other(model: Model, arrays: Arrays, number: int, kind: str, name: str) -> tuple[float, Scorer]:
     """Put one learner back, by its kind."""
-    factors = checks.array(arrays, f"other.{number}.factor", (1,))
-    checks.bounded(factors, "factor")
+    factors = validate.array(arrays, f"other.{number}.factor", (1,))
+    validate.bounded(factors, "factor")
     factor = float(factors[0])
     if kind in ("trees", "boosted"):
         return factor, _forest(model, arrays, number, adds=kind == "boosted")
@@ -95,32 +95,32 @@ def _other(model: Model, arrays: Arrays, number: int, kind: str, name: str) -> t
     if kind == "absent":
         return factor, Absent(name)
     if kind != "brought":
-        raise checks.ContradictionError("it has a learner of no known kind")
+        raise validate.ContradictionError("it has a learner of no known kind")
     K, place = len(model.prior), f"other.{number}.channel"
     if place not in arrays:
         return factor, BroughtScorer()
-    channel = checks.array(arrays, place, (K, K))
+    channel = validate.array(arrays, place, (K, K))
     for column in channel.T:
-        checks.shares(column, "learner's channel")
+        validate.shares(column, "learner's channel")
     return factor, BroughtScorer(channel)
 
 
 def _likeness(model: Model, arrays: Arrays, number: int, name: str) -> Likeness:
     marks = arrays[f"other.{number}.marks"]
     if marks.ndim != 2:
-        raise checks.ContradictionError("its marks are no table")
+        raise validate.ContradictionError("its marks are no table")
     (m, p), K, S = marks.shape, len(model.prior), model.schema.statistics
     shapes = {"scale": (p, S), "shift": (p,), "marks": (m, p), "weights": (K, m), "bias": (K,)}
     parts = {}
     for part, shape in shapes.items():
-        parts[part] = checks.array(arrays, f"other.{number}.{part}", shape)
-        checks.bounded(parts[part], part)
+        parts[part] = validate.array(arrays, f"other.{number}.{part}", shape)
+        validate.bounded(parts[part], part)
     return Likeness(name, **parts)
 
 
 def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
     def of(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
-        return checks.array(arrays, f"other.{number}.{name}", shape, kind)
+        return validate.array(arrays, f"other.{number}.{name}", shape, kind)
 
     nodes = arrays[f"other.{number}.nodes"]
     size, trees = len(nodes), len(arrays[f"other.{number}.roots"])
@@ -143,12 +143,12 @@ def _forest(model: Model, arrays: Arrays, number: int, *, adds: bool) -> Forest:
     rooted = trees > 0 and bool(((forest.roots >= 0) & (forest.roots < size)).all())
     placed = (forest.columns >= 0) & (forest.columns < dense_width(model.schema))
     if not (grows.all() and known.all() and rooted and placed.all()):
-        raise checks.ContradictionError("its trees lead nowhere")
+        raise validate.ContradictionError("its trees lead nowhere")
     values = forest.values.astype(np.float64)
     if adds:
-        checks.bounded(values, "trees")
+        validate.bounded(values, "trees")
     else:
-        checks.shares_by_row(values, "trees")
+        validate.shares_by_row(values, "trees")
     return forest
 
 
@@ -160,19 +160,19 @@ def _width(group: Group) -> int:
 
 def _strata(arrays: Arrays, said: dict[str, Any], K: int, model: Model) -> Strata:
     m = len(arrays["strata.channels"])
-    channels = checks.array(arrays, "strata.channels", (m, K, K))
-    ratio = checks.array(arrays, "strata.ratio", (m, K))
+    channels = validate.array(arrays, "strata.channels", (m, K, K))
+    ratio = validate.array(arrays, "strata.ratio", (m, K))
     for channel in channels:
         for column in channel.T:
-            checks.shares(column, "strata")
+            validate.shares(column, "strata")
     edges = None
     if "strata.edges" in arrays:
-        edges = checks.array(arrays, "strata.edges", (len(arrays["strata.edges"]),))
+        edges = validate.array(arrays, "strata.edges", (len(arrays["strata.edges"]),))
         if len(edges) > m - 1 or (np.diff(edges) < 0).any():
-            raise checks.ContradictionError("its strata are not those of their channels")
+            raise validate.ContradictionError("its strata are not those of their channels")
     if (ratio < 0).any():
-        raise checks.ContradictionError("its strata have shares below zero")
-    (name,) = checks.strings([said["name"]])
+        raise validate.ContradictionError("its strata have shares below zero")
+    (name,) = validate.strings([said["name"]])
     block, column = _place(said["place"])
     groups = model.schema.groups
     by_margin = edges is not None and block < 0
@@ -181,7 +181,7 @@ def _strata(arrays: Arrays, said: dict[str, Any], K: int, model: Model) -> Strat
         and 0 <= column < _width(groups[block])
         and (groups[block].kind == "gaussian") == (edges is not None)
     ):
-        raise checks.ContradictionError("its strata belong to no column")
+        raise validate.ContradictionError("its strata belong to no column")
     return Strata(name, channels, ratio, edges, (block, column), judges=True)
 
 
@@ -189,5 +189,5 @@ def _place(said: Any) -> tuple[int, int]:
     """Take the block and the column of strata; both are -1 where no column parts the rows."""
     whole = isinstance(said, list) and all(type(one) is int for one in said)
     if not whole or len(said) != 2:
-        raise checks.ContradictionError("its strata have no place")
+        raise validate.ContradictionError("its strata have no place")
     return said[0], said[1]

@@ -13,7 +13,8 @@ from sklearn.metrics import average_precision_score
 from misnomer import audit
 from misnomer.answers import from_table
 from misnomer.audit import load_audit
-from misnomer.audit.crowds.sources import bounded, plurality
+from misnomer.audit.crowds import beta_interval
+from misnomer.audit.crowds.gather import plurality
 from misnomer.knowledge import Knowledge
 from misnomer.reports.json import to_json
 from tests.audited import check_sums
@@ -224,7 +225,7 @@ def test_the_page_escapes_names_and_shows_tables_only_where_there_are_any(asked,
     page = found.to_html()
     assert "<b>eve" not in page and "&lt;b&gt;eve" in page
     assert 'id="sources"' in page and "Typical confusion" in page
-    assert "annotators=[" in page and "--annotator-columns ann" in page
+    assert "annotators=[" in page and "--annotator-columns &#39;ann,bob,cyd" in page
     assert "By group" in grouped.to_html() and "errors differ" in grouped.to_html()
     plain = audit(sites(n=200)[0].drop(columns="site"), label="y")
     assert 'id="sources"' not in plain.to_html()
@@ -232,7 +233,7 @@ def test_the_page_escapes_names_and_shows_tables_only_where_there_are_any(asked,
 
 
 def test_intervals_hold_the_rate_and_shrink():
-    low, high = bounded(np.array([0.0, 0.2, 0.2]), np.array([0.0, 0.05, 0.01]), 1000)
+    low, high = beta_interval(np.array([0.0, 0.2, 0.2]), np.array([0.0, 0.05, 0.01]), 1000)
     assert low[0] == 0 and 0 < high[0] < 0.01
     assert low[1] < low[2] < 0.2 < high[2] < high[1]
 

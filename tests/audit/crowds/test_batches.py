@@ -13,17 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from misnomer import audit
+from misnomer import audit, engines
 from misnomer.answers import from_table
 from misnomer.audit import collector, load_audit
-from misnomer.audit.crowds.gather import line_answers, numbers_of, rows_of
-from misnomer.audit.crowds.lines import Lines, digests, same_columns
+from misnomer.audit.crowds.lines import (
+    Lines,
+    digests,
+    line_answers,
+    numbers_of,
+    rows_of,
+    same_columns,
+)
 from misnomer.audit.crowds.run import check_room
-from misnomer.engines import local
-from misnomer.engines.local import Stream
+from misnomer.engines import Stream
 from misnomer.head import crowd as head_crowd
 from misnomer.head.crowd import LearnedColumns, columns_of
-from misnomer.review.origin import load_for_review
+from misnomer.review import load_for_review
 from misnomer.rows import read
 from misnomer.rows.parts import TablePart
 from misnomer.solvers.annotators import draws
@@ -120,7 +125,7 @@ def test_spilled_batches_give_the_same_fit(monkeypatch, sampled):
     batch = Batch(blocks, np.zeros(len(rows), np.int32))
     want = learn_sources(SourcesTask(answers, columns=columns_of(schema, batch, answers.n_labels)))
     parts = Stream((batch.take(slice(at, at + 77)) for at in range(0, 500, 77)), memory=0)
-    columns = LearnedColumns(schema, parts, 500, answers.n_labels, passes=local)
+    columns = LearnedColumns(schema, parts, 500, answers.n_labels, passes=engines)
     got = learn_sources(SourcesTask(answers, columns=columns))
     assert parts.spilled and want.trust > 0
     np.testing.assert_allclose(got.share, want.share, atol=1e-9)

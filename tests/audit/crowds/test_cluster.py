@@ -16,9 +16,8 @@ pytest.importorskip("distributed")
 
 import dask.dataframe as dd
 
-from misnomer import audit
+from misnomer import audit, engines
 from misnomer.classifiers.crowd import CrowdNB
-from misnomer.engines import local
 from misnomer.solvers.annotators import draws
 from misnomer.table import Batch
 from tests.audit.crowds.rows import LONG, WHO, lines, wide
@@ -89,7 +88,7 @@ def test_a_killed_worker_changes_nothing(cluster):
     sizes = [3, 1, 4, 2, 5]
     kept = cluster.keep(loaded, sizes)
     beside = np.random.default_rng(0).normal(size=kept.rows)
-    want = local.fold(partial(slowly, 0.0), list(kept), beside)
+    want = engines.fold(partial(slowly, 0.0), list(kept), beside)
     victim = next(iter(cluster.client.run(os.getpid).values()))
     threading.Timer(0.3, os.kill, (victim, signal.SIGKILL)).start()
     assert cluster.fold(partial(slowly, 0.2), kept, beside) == pytest.approx(want)

@@ -15,8 +15,8 @@ import pytest
 from misnomer import audit
 from misnomer.audit import load_audit
 from misnomer.classifiers.crowd import CrowdNB
-from misnomer.classifiers.groups import Counted, Groups, codes_of, names_of
-from misnomer.engines.local import Stream, joined
+from misnomer.classifiers.terms import GroupCount, Groups, codes_of, names_of
+from misnomer.engines import Stream, joined
 from misnomer.rows.scan import scan
 from misnomer.table import Batch, joined_groups
 from tests.audit.rows import audit_stream, planted, save_stream
@@ -223,7 +223,7 @@ def test_what_needs_all_rows_is_refused(tmp_path):
 def test_groups_of_any_type_have_names(values, names):
     label = pa.array(["x", None, "y", "x", "y"])
     rows = pa.record_batch([label, pa.array(values)], names=["y", "site"])
-    found = Counted("y", "site")(rows)
+    found = GroupCount("y", "site")(rows)
     if found.stray < 0:
         assert all(type(a) is type(b) for a, b in zip(names_of(found, "site"), names, strict=True))
         assert names_of(found, "site") == names
@@ -232,7 +232,7 @@ def test_groups_of_any_type_have_names(values, names):
 
 
 def test_too_many_groups_are_forgotten(monkeypatch):
-    monkeypatch.setattr("misnomer.classifiers.groups._MAX_GROUPS", 3)
+    monkeypatch.setattr("misnomer.classifiers.terms._MAX_GROUPS", 3)
     one, two = (Groups(2, Counter(list(names))) for names in ("ab", "cd"))
     total = one + two + one
     assert total.labels is None and total.rows == 6
@@ -275,5 +275,5 @@ def test_the_command_line_by_batches(tmp_path, whole):
 def test_minus_zero_and_zero_are_one_group():
     group = pa.array([0.0, -0.0, 1.0, 1.0])
     rows = pa.record_batch({"y": pa.array(["a", "b", "a", "b"]), "g": group})
-    assert Counted("y", "g")(rows).labels == {0.0: 2, 1.0: 2}
+    assert GroupCount("y", "g")(rows).labels == {0.0: 2, 1.0: 2}
     assert codes_of([0.0, 1.0], "g", group).tolist() == [0, 0, 1, 1]

@@ -12,7 +12,8 @@ import pytest
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit
 from misnomer.audit.files import origin
-from misnomer.audit.files.origin import SAMPLED, WHOLE, command_words, origin_of, state
+from misnomer.audit.files.origin import SAMPLED, WHOLE, origin_of, state
+from misnomer.reports.tables import command_words
 from misnomer.store import container
 from tests.audited import pets
 

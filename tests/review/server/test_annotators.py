@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 from misnomer.audit import audit
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review.export import run
-from misnomer.review.origin import load_for_review
 from misnomer.review.refit import refit_audit
-from misnomer.review.server.row import describe_row
-from misnomer.review.session import FILE, Review
+from misnomer.review.server.content import describe_row
 from misnomer.rows.scan import read_table
 from tests.review.answers import CLASSES, RATES, write_scans
 

@@ -13,7 +13,7 @@ pytest.importorskip("httpx2", reason="httpx2 is not installed")
 
 from starlette.testclient import TestClient
 
-from misnomer.review.server.app import application
+from misnomer.review.server import application
 from misnomer.review.server.serve import bind
 
 TOKEN = "t" * 32

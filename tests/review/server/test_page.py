@@ -16,10 +16,9 @@ pytest.importorskip("uvicorn", reason="misnomer[review] is not installed")
 from misnomer.audit import audit
 from misnomer.classifiers.naive_bayes import NoisyLabelNB
 from misnomer.cli.review import _summary, export
+from misnomer.review import FILE, load_for_review
 from misnomer.review.decisions import Decisions
-from misnomer.review.origin import load_for_review
 from misnomer.review.rows import fingerprint
-from misnomer.review.session import FILE
 from misnomer.rows.scan import read_table
 from tests.review.answers import RATES, write_scans
 from tests.review.conftest import PIXEL, serving

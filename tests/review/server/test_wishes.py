@@ -13,12 +13,11 @@ import pyarrow as pa
 from starlette.testclient import TestClient
 
 from misnomer.audit import audit
+from misnomer.review import FILE, Review, load_for_review
 from misnomer.review.decisions import Decisions
-from misnomer.review.origin import load_for_review
 from misnomer.review.rows import fingerprint
-from misnomer.review.server.app import application
-from misnomer.review.server.row import image_of
-from misnomer.review.session import FILE, Review
+from misnomer.review.server import application
+from misnomer.review.server.content import image_of
 from tests.review.conftest import PIXEL
 
 TOKEN, BASE = "t" * 32, "http://127.0.0.1:8737"

@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 
 from misnomer.answers import from_long
 from misnomer.knowledge import Knowledge
-from misnomer.solvers.annotators.channels import obeying, shrunk
+from misnomer.solvers.annotators import obeying, shrunk
 from misnomer.solvers.annotators.draws import drawn_rows, learn_sources, log_chance
 from misnomer.solvers.annotators.fit import SourcesTask, first_shares, step
 

@@ -8,7 +8,7 @@ import pytest
 from misnomer.answers import from_groups, from_long
 from misnomer.head.crowd import columns_of
 from misnomer.rows import read
-from misnomer.solvers.annotators.channels import (
+from misnomer.solvers.annotators import (
     Characters,
     characters,
     evidence,

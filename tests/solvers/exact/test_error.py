@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from misnomer.solvers.exact.counts import labeled_counts
+from misnomer.solvers.exact import labeled_counts
 from misnomer.solvers.exact.error import (
     count_partitions,
     error_curve,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
 
-from misnomer.solvers.exact.counts import alpha_pair, checked_dirichlet, labeled_counts, log_moved
+from misnomer.solvers.exact import alpha_pair, checked_dirichlet, labeled_counts, log_moved
 from misnomer.solvers.exact.evidence import (
     Mass,
     Node,

@@ -20,30 +20,39 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from misnomer import engines
 from misnomer.answers import Answers
 from misnomer.audit import learn
 from misnomer.audit.checked import checked_rows, known_labels
-from misnomer.audit.collector import Judging, RowsTo, StoredPosterior, lightened
-from misnomer.audit.crowds.gather import VOTE, Gathered, gathered, inputs_of, label_columns
-from misnomer.audit.crowds.numbers import consensus, some_rows
-from misnomer.audit.crowds.sources import Sources, Votes, audit_groups, rare, votes_of
+from misnomer.audit.collector import Judging, RowsTo, StoredPosterior, without_details
+from misnomer.audit.crowds import Sources, audit_groups
+from misnomer.audit.crowds.consensus import consensus, some_rows
+from misnomer.audit.crowds.gather import (
+    VOTE,
+    Gathered,
+    Votes,
+    gather_answers,
+    inputs_of,
+    label_columns,
+    rare,
+    votes_of,
+)
 from misnomer.audit.inputs import Inputs
-from misnomer.audit.learn import noted, parts_of
+from misnomer.audit.learn import parts_of, with_knowledge_note
 from misnomer.audit.numbers import leaks
 from misnomer.audit.request import Request, bytes_of
 from misnomer.audit.result import Audit
 from misnomer.audit.stream import (
-    concluded,
+    judge_and_conclude,
     kept_rows,
     notes_of,
     resident,
-    scanned,
+    scan_request,
     with_lazy_rows,
 )
 from misnomer.classifiers.annotator_table import GroupTable
 from misnomer.classifiers.crowd import CrowdNB, fit_crowd
 from misnomer.classifiers.terms import RowTerms, understand_columns, yes_or_no
-from misnomer.engines import local
 from misnomer.rows.parts import Part
 from misnomer.rows.scan import Scan
 from misnomer.table import Batch, CheckedRows
@@ -64,12 +73,12 @@ def audit_sources(request: Request) -> Audit:
         by_default = audit_groups(single, request.kinds, request.random_state, started)
         if by_default is not None:
             return by_default
-    crowd = prepared(request, inputs.answers.labels)
-    audit = learned(inputs, crowd, started, _checked(request, inputs.answers))
-    return audit if request.knowledge is None else noted(audit, request.knowledge)
+    crowd = crowd_of(request, inputs.answers.labels)
+    audit = fit_and_judge(inputs, crowd, started, _checked(request, inputs.answers))
+    return audit if request.knowledge is None else with_knowledge_note(audit, request.knowledge)
 
 
-def prepared(request: Request, labels: NDArray[Any]) -> CrowdNB:
+def crowd_of(request: Request, labels: NDArray[Any]) -> CrowdNB:
     """Build the default classifier, or take a fresh copy of the user's."""
     seed, given = request.random_state, request.classifier
     if not isinstance(seed, int):
@@ -91,7 +100,9 @@ def _checked(request: Request, answers: Answers) -> CheckedRows | None:
     return None if request.checked is None else checked_rows(request.checked, answers.labels)
 
 
-def learned(inputs: Inputs, crowd: CrowdNB, started: float, checked: CheckedRows | None) -> Audit:
+def fit_and_judge(
+    inputs: Inputs, crowd: CrowdNB, started: float, checked: CheckedRows | None
+) -> Audit:
     """Fit, judge every row, and put the answers together."""
     answers = inputs.answers
     assert answers is not None
@@ -119,7 +130,7 @@ def with_sources(
     """Add who gave the labels; of so many rows that a sample is kept, ``answers`` are about it."""
     annotators = crowd.annotators_ if groups is None else None
     sources = Sources(answers, crowd.channels_, crowd.trust_ > 0, asked, annotators, groups)
-    return replace(audit, sources=sources, classifier=lightened(audit.classifier))
+    return replace(audit, sources=sources, classifier=without_details(audit.classifier))
 
 
 def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Audit:
@@ -134,12 +145,14 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
     mapped: Any = map if cluster is None else cluster.map
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        said = gathered(scanned(request, cluster, label_columns(request)), request, mapped)
+        said = gather_answers(
+            scan_request(request, cluster, label_columns(request)), request, mapped
+        )
         pa.default_memory_pool().release_unused()
         checked = _checked(request, said.answers)
         votes = votes_of(said.answers, _trusted(said.rows, request, mapped), checked)
         memory = request.memory_bytes - check_room(said.answers, request.memory, used)
-        crowd = prepared(request, said.answers.labels)
+        crowd = crowd_of(request, said.answers.labels)
         terms = _terms(said, crowd, request, checked, mapped)
         _fit(crowd, said, terms, votes, memory, cluster)
     found = consensus(crowd, votes, grouped=False, has_columns=bool(terms.schema.columns))
@@ -147,7 +160,9 @@ def audit_batches(request: Request, cluster: Any, rows_to: RowsTo | None) -> Aud
     notes = [*said.notes, *notes_of(terms), *rare(said.answers)]
     notes += [str(one.message) for one in caught]
     judging = Judging(said.rows, found.classifier, terms, known)
-    audit, totals = concluded(request, cluster, rows_to, judging, said.sizes, notes, started)
+    audit, totals = judge_and_conclude(
+        request, cluster, rows_to, judging, said.sizes, notes, started
+    )
     audit = with_sources(audit, some_rows(said.answers, totals.sample), crowd, said.asked)
     return with_lazy_rows(request, audit, judging, said.sizes) if request.is_lazy else audit
 
@@ -157,7 +172,7 @@ def _terms(
 ) -> RowTerms:
     """Look at all rows once: what their columns are, and which ones only number the rows."""
     terms = understand_columns(
-        said.rows, said.apart, crowd.families, skip_bad=request.skip_bad, mapped=mapped
+        said.rows, said.excluded, crowd.families, skip_bad=request.skip_bad, mapped=mapped
     )[1]
     rows, left_out = said.answers.n_rows, said.left_out
     return replace(terms, label=VOTE, id=said.id, rows=rows, left_out=left_out, checked=checked)
@@ -190,7 +205,7 @@ def _fit(
             )
         crowd.feature_names_in_ = np.array([c.name for c in terms.schema.columns], dtype=object)
         crowd.n_features_in_ = len(terms.schema.columns)
-    passes: Any = local if cluster is None or not terms.columns else cluster
+    passes: Any = engines if cluster is None or not terms.columns else cluster
     fit_crowd(crowd, said.answers, terms.schema, rows, votes.truth, passes)
 
 

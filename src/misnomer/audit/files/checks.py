@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from misnomer.audit.checked import drawn_columns
-from misnomer.audit.frames import Shape
+from misnomer.audit.shape import Shape
 from misnomer.checks.result import Checks
 from misnomer.checks.sheet import Table, joined, read_answers, read_sheet
 from misnomer.reports.wording import shown

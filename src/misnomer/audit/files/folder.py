@@ -22,18 +22,18 @@ from misnomer.audit.files.parts import (
     written_numbers,
     written_sources,
 )
-from misnomer.audit.frames import Shape, default_backend, renamed, row_columns
 from misnomer.audit.numbers import Fitted
 from misnomer.audit.request import Request, run
 from misnomer.audit.result import Audit, places
-from misnomer.classifiers.base import NoisyLabelEstimator
+from misnomer.audit.shape import Shape, default_backend, renamed, row_columns
+from misnomer.classifiers import NoisyLabelEstimator
 from misnomer.estimate import Estimate
 from misnomer.kernels.blocks import Block, Words
 from misnomer.reports.html import to_html
 from misnomer.reports.json import to_json
 from misnomer.rows import read_like
 from misnomer.rows.scan import read_table
-from misnomer.store import checks
+from misnomer.store import load_model, model_bytes, noise_of, validate
 from misnomer.store.container import (
     MANIFEST,
     DamagedError,
@@ -44,7 +44,6 @@ from misnomer.store.container import (
     reading,
     unpack,
 )
-from misnomer.store.models import load_model, model_bytes, noise_of
 from misnomer.store.writing import write_csv, write_parquet
 from misnomer.table import Batch
 from misnomer.verdict import Verdict
@@ -267,7 +266,7 @@ def load_audit(folder: str | Path) -> Audit:
         audit = _audit(classifier, arrays, about, rows)
         return audit if not (folder / CHECKED).exists() else _with_checks(audit, folder / CHECKED)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, pa.ArrowException) as e:
-        why = f" ({e})" if isinstance(e, checks.ContradictionError) else ""
+        why = f" ({e})" if isinstance(e, validate.ContradictionError) else ""
         raise DamagedError(f"{name}: the audit does not fit its rows or its model{why}") from None
 
 
@@ -291,17 +290,17 @@ def _audit(
 ) -> Audit:
     n, K, L = len(rows), len(classifier.classes_), len(classifier.labels_)
     names = ("prior", "prior_low", "prior_high")
-    numbers: dict[str, Any] = {name: checks.array(arrays, name, (K,)) for name in names}
+    numbers: dict[str, Any] = {name: validate.array(arrays, name, (K,)) for name in names}
     numbers |= {"shares": read_shares(arrays, n, K), "noise": noise_of(arrays, L, K)}
-    given = checks.array(arrays, "given", (n,), np.int64)
-    trusted = checks.array(arrays, "trusted", (n,), np.uint8).astype(bool)
+    given = validate.array(arrays, "given", (n,), np.int64)
+    trusted = validate.array(arrays, "trusted", (n,), np.uint8).astype(bool)
     if n and (given.min() < -1 or given.max() >= L or (given[trusted] < 0).any()):
-        raise checks.ContradictionError("a row has a label that the model does not know")
+        raise validate.ContradictionError("a row has a label that the model does not know")
     if about.get("random_state") is not None:
-        classifier.random_state = checks.number(about["random_state"])
+        classifier.random_state = validate.number(about["random_state"])
     source = _source(rows, about["renamed"]) if "words.data" not in arrays else None
     blocks = _blocks(classifier, arrays, source, n)
-    lines = checks.array(arrays, "lines", (n,), np.int64) if "lines" in arrays else None
+    lines = validate.array(arrays, "lines", (n,), np.int64) if "lines" in arrays else None
     return Audit(
         error_rate=_estimate(about["error_rate"]),
         error_count=_estimate(about["error_count"]),
@@ -313,7 +312,7 @@ def _audit(
         trusted=trusted,
         **numbers,
         fitted=_fitted(about["fitted"]),
-        warnings=tuple(checks.strings(about["warnings"])),
+        warnings=tuple(validate.strings(about["warnings"])),
         classifier=classifier,
         batch=Batch(blocks, _codes(classifier, given, trusted), brought=_brought(arrays, n, K)),
         shape=Shape(default_backend(), read_index(arrays, about, n), source, about["id"], lines),
@@ -326,8 +325,8 @@ def _brought(arrays: dict[str, NDArray[Any]], n: int, K: int) -> NDArray[np.floa
     """Take the probabilities that somebody brought, where there were any."""
     if "brought" not in arrays:
         return None
-    share = checks.array(arrays, "brought", (n, K))
-    checks.shares_by_row(share, "probabilities")
+    share = validate.array(arrays, "brought", (n, K))
+    validate.shares_by_row(share, "probabilities")
     return share
 
 
@@ -346,7 +345,7 @@ def _with_checks(audit: Audit, path: Path) -> Audit:
 
 def _estimate(said: dict[str, Any]) -> Estimate:
     """Take an estimate whose numbers are finite."""
-    return Estimate(**{name: checks.real(value) for name, value in said.items()})
+    return Estimate(**{name: validate.real(value) for name, value in said.items()})
 
 
 def _origin(said: Any) -> Origin | None:
@@ -354,17 +353,17 @@ def _origin(said: Any) -> Origin | None:
     if said is None:
         return None
     names = ("path", "modified", "stamp", "digest", "method")
-    path, modified, stamp, digest, method = checks.strings([said[name] for name in names])
-    files, size = checks.number(said["files"]), checks.number(said["size"])
+    path, modified, stamp, digest, method = validate.strings([said[name] for name in names])
+    files, size = validate.number(said["files"]), validate.number(said["size"])
     asked = said.get("asked", {})
     if not isinstance(asked, dict):
-        raise checks.ContradictionError("it was asked for in no known way")
-    (audited,) = checks.strings([said.get("audited", "")])
+        raise validate.ContradictionError("it was asked for in no known way")
+    (audited,) = validate.strings([said.get("audited", "")])
     return Origin(path, files, size, modified, stamp, digest, method, asked, audited)
 
 
 def _fitted(said: dict[str, Any]) -> Fitted:
-    return Fitted(**{**said, "notes": tuple(checks.strings(said["notes"]))})
+    return Fitted(**{**said, "notes": tuple(validate.strings(said["notes"]))})
 
 
 def _source(rows: pa.Table, renamed: dict[str, str]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Which file was audited, and whether it still is that file: size, time, then a digest."""
+"""Which file was audited, and whether it still holds those rows: size, time, a digest, cells."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from misnomer.reports.tables import command_words, shell_words
 from misnomer.store.container import blocks
+
+if TYPE_CHECKING:
+    from misnomer.audit.result import Audit
 
 _MAX_WHOLE_BYTES = 1 << 30  # bytes in all up to which every byte is digested
 
@@ -161,73 +167,131 @@ def state(then: Origin, path: str | Path | None = None) -> str:
         return "unreadable"
 
 
-_LISTS = {"text": "--text", "ignore": "--ignore", "annotators": "--annotator-columns"}
-_FLAGS = {"skip_bad": "--skip-bad", "ignore_case": "--ignore-case"}
-_WORDS = {
-    "label": "--label",
-    "id": "--id",
-    "trusted": "--trusted",
-    "noise_groups": "--noise-group",
-    "memory": "--memory",
-    "cluster": "--cluster",
-    "pred_probs": "--pred-probs",
-}
+_MAX_REREAD_BYTES = 1 << 28  # of a file that is read again to name what changed
 
 
-def command_words(asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """Write what was asked for as the words of a command that a person may type; nobody reads them.
+def notice_of_change(
+    audit: Audit, folder: Path, data: Path | str | None = None, *, anyway: bool = False
+) -> str | None:
+    """Compare the audited file with what it is now; None where nothing is to be said.
+
+    Parameters
+    ----------
+    audit : Audit
+        It knows the file it was made from.
+    folder : Path
+        Where it is.
+    data : Path or str, optional
+        The file or its address, where it is elsewhere. What the audit itself names is looked at
+        only if it is a file beside the folder or below the current one.
+    anyway : bool
+        Return the sentence about a changed file, rather than raise it.
+
+    Returns
+    -------
+    str or None
+        One sentence for the person who reviews.
+    """
+    if data is None and audit.origin is None:
+        return None
+    if data is not None and "://" not in str(data) and not Path(data).exists():
+        raise FileNotFoundError(f"there is no file {str(data)!r}")
+    beside = (folder.absolute().parent, Path.cwd())
+    if data is None and audit.origin is not None and not is_near(audit.origin.path, beside):
+        return _elsewhere(audit.origin.path)
+    how = "changed" if audit.origin is None else state(audit.origin, data)
+    if how == "changed":
+        how, difference = _looked_into(audit, data)
+    if how == "same":
+        return None
+    if how != "changed":
+        return _gone(audit, how)
+    said = _sentence(audit, folder, data, difference)
+    if anyway:
+        return f"{said}; until then, what is shown and exported are the rows as they were audited"
+    raise ValueError(f"{said}, or say --anyway to go on with the rows as they were audited")
+
+
+def _elsewhere(path: str) -> str:
+    return (
+        f"whether {path!r} has changed since the audit was not looked at, as it is not beside the "
+        "folder: say --data FILE if it should be"
+    )
+
+
+def _looked_into(audit: Audit, data: Path | str | None) -> tuple[str, str | None]:
+    """Read a file whose bytes differ: the rows may be the same, or the difference has a name."""
+    file = Path(audit.origin.path if data is None and audit.origin else str(data))
+    by_lines = audit.sources is not None and "long" in audit.sources.asked
+    size = file.stat().st_size if file.is_file() else _MAX_REREAD_BYTES + 1
+    if by_lines or size > _MAX_REREAD_BYTES or not audit.data.num_columns or not _is_all(audit):
+        return "changed", None
+    from misnomer.rows.files.dialect import dialect_of
+    from misnomer.rows.scan import read_table
+
+    try:
+        how = dialect_of({} if audit.origin is None else audit.origin.asked.get("reading", {}))
+        change = difference(audit.data, read_table(file, dialect=how))
+    except (ValueError, OSError, pa.ArrowException):
+        change = "it is no table any more"
+    return ("same" if change is None else "changed"), change
+
+
+def _is_all(audit: Audit) -> bool:
+    """Tell whether the audit holds all of its rows, not a sample of them."""
+    return len(audit.data) == audit.fitted.rows
+
+
+def _gone(audit: Audit, how: str) -> str:
+    path = nearest(audit.origin.path) if audit.origin else ""
+    why = "is not there any more" if how == "missing" else "cannot be read"
+    return (
+        f"{path!r} {why}: what is shown and exported are the rows as they were audited "
+        "(where it has moved to, say with --data FILE)"
+    )
+
+
+def _sentence(audit: Audit, folder: Path, data: Path | str | None, change: str | None) -> str:
+    out = _vacant(folder)
+    if audit.origin is not None:
+        named = nearest(audit.origin.path) if data is None else str(data)
+        command = audit.origin.command(out, data)
+    else:
+        named = str(data)
+        command = f"misnomer audit {shlex.quote(named)} {shell_words(audit)} --out {out}"
+    why = "" if change is None else f" ({change})"
+    when = f"{named!r} has changed since the audit in {str(folder)!r}{why}"
+    return f"{when}: audit it anew with `{command}`"
+
+
+def _vacant(folder: Path) -> Path:
+    """Name a folder beside this one that does not exist: old decisions are about old rows."""
+    number = 2
+    while (vacant := folder.with_name(f"{folder.resolve().name}-{number}")).exists():
+        number += 1
+    return vacant
+
+
+def difference(then: pa.Table, now: pa.Table) -> str | None:
+    """Name the first difference between two tables; None where there is none.
 
     Examples
     --------
-    >>> command_words({"label": "y", "ignore": ["a b"], "random_state": 3, "long": None})
-    ('--label', 'y', '--ignore', 'a b', '--seed', '3')
+    >>> difference(pa.table({"a": [1, 2]}), pa.table({"a": [1, 3]}))
+    "row 1, column 'a'"
     """
-    words: list[str] = []
-    for name, value in asked.items():
-        if (
-            name in _WORDS
-            and isinstance(value, str | int | Path)
-            and value not in ("", True, False)
-        ):
-            words += [_WORDS[name], str(value)]
-        elif name in _LISTS and value is not None:
-            some = [value] if isinstance(value, str) else list(map(str, value))
-            if name == "annotators" and not any("," in one for one in some):
-                some = [",".join(some)]
-            words += [word for one in some for word in (_LISTS[name], one)]
-        elif name == "families" and isinstance(value, Mapping):
-            words += [word for pair in value.items() for word in ("--family", "=".join(pair))]
-        elif name == "random_state" and isinstance(value, int) and value:
-            words += ["--seed", str(value)]
-        elif name in _FLAGS and value:
-            words.append(_FLAGS[name])
-        elif name == "reading" and value is not None:
-            words += _reading(value)
-        elif name == "long" and value is not None:
-            words += ["--long", value if isinstance(value, str) else ",".join(value)]
-        elif name == "knowledge" and isinstance(value, Mapping):
-            words += _knowledge(value)
-    return tuple(words)
-
-
-def _reading(said: Mapping[str, Any]) -> list[str]:
-    """Write how a file is to be read as options."""
-    words: list[str] = []
-    for name in ("encoding", "sep", "sheet"):
-        if said.get(name) is not None:
-            words += [f"--{name}", str(said[name])]
-    missing = said.get("missing") or ()
-    for word in [missing] if isinstance(missing, str) else missing:
-        words += ["--missing", word]
-    return [*words, *(["--no-header"] if said.get("header") is False else [])]
-
-
-def _knowledge(said: Mapping[str, Any]) -> list[str]:
-    words: list[str] = []
-    for name, rate in said.get("rates", {}).items():
-        words += ["--known", f"{name}={rate}"]
-    if isinstance(said.get("most"), float):
-        words += ["--at-most", str(said["most"])]
-    for given, true in said.get("never", ()):
-        words += ["--never", f"{given}:{true}"]
-    return words
+    if then.column_names != now.column_names:
+        odd = sorted({*then.column_names} ^ {*now.column_names}) or then.column_names
+        return f"its columns differ, such as {odd[0]!r}"
+    if len(then) != len(now):
+        return f"it had {len(then):,} rows and has {len(now):,}"
+    for name in then.column_names:
+        before, after = then.column(name), now.column(name)
+        if before.type != after.type:
+            return f"column {name!r} was {before.type} and is {after.type}"
+        if not before.equals(after):
+            pairs = zip(before.to_pylist(), after.to_pylist(), strict=True)
+            row = next((i for i, (a, b) in enumerate(pairs) if a != b and (a == a or b == b)), None)
+            if row is not None:
+                return f"row {row}, column {name!r}"
+    return None

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import Sources
-from misnomer.audit.frames import default_backend
+from misnomer.audit.crowds import Sources
+from misnomer.audit.shape import default_backend
 from misnomer.classifiers.annotator_table import AnnotatorTable, GroupTable
 from misnomer.posterior import Posterior
 from misnomer.solvers.annotators.worth import GroupTest
-from misnomer.store import checks
-from misnomer.store.models import noise_arrays
+from misnomer.store import noise_arrays, validate
 
 if TYPE_CHECKING:
     from misnomer.audit.result import Audit
@@ -54,11 +53,11 @@ def read_index(arrays: dict[str, NDArray[Any]], about: dict[str, Any], n: int) -
     import pandas as pd  # type: ignore[import-untyped]
 
     if "index" in arrays:
-        values: Any = checks.array(arrays, "index", (n,), np.int64)
+        values: Any = validate.array(arrays, "index", (n,), np.int64)
     else:
-        values = checks.strings(said["values"])
+        values = validate.strings(said["values"])
     if len(values) != n or not isinstance(said["name"], str | int | None):
-        raise checks.ContradictionError("its index does not name every row")
+        raise validate.ContradictionError("its index does not name every row")
     return pd.Index(values, name=said["name"])
 
 
@@ -76,16 +75,16 @@ def written_numbers(audit: Audit) -> Arrays:
 def read_shares(arrays: Arrays, n: int, K: int) -> Posterior:
     """Make the shares of the rows again."""
     M = K if "posterior.classes" not in arrays else arrays["posterior.classes"].shape[-1]
-    share = checks.array(arrays, "posterior", (n, M))
+    share = validate.array(arrays, "posterior", (n, M))
     if M == K:
-        checks.shares_by_row(share, "posterior")
+        validate.shares_by_row(share, "posterior")
         return Posterior.of(share)
-    classes = checks.array(arrays, "posterior.classes", (n, M), np.int32)
+    classes = validate.array(arrays, "posterior.classes", (n, M), np.int32)
     order = np.sort(classes, axis=1)
     if classes.min(initial=0) < 0 or classes.max(initial=0) >= K or (np.diff(order) == 0).any():
-        raise checks.ContradictionError("a row has a class that the model does not know")
+        raise validate.ContradictionError("a row has a class that the model does not know")
     if (share < 0).any() or (share.sum(axis=1) > 1.0 + 1e-6).any():
-        raise checks.ContradictionError("the classes of a row have more than all of it")
+        raise validate.ContradictionError("the classes of a row have more than all of it")
     return Posterior(share, classes, K)
 
 
@@ -130,25 +129,25 @@ def read_sources(
     said = about.get("sources")
     if said is None:
         return None
-    names, ranked = checks.names(said["source_names"]), checks.names(said["ranked"])
+    names, ranked = validate.names(said["source_names"]), validate.names(said["ranked"])
     if {*names.tolist()} != {*ranked.tolist()} or said["kind"] not in _NUMBERS:
-        raise checks.ContradictionError("those who gave the labels are not those it ranks")
+        raise validate.ContradictionError("those who gave the labels are not those it ranks")
     A, K = len(names), len(labels)
     answers = _answers(arrays, names, labels, n)
-    channels = checks.array(arrays, "answers.channels", (A, K, K))
+    channels = validate.array(arrays, "answers.channels", (A, K, K))
     if (channels < 0).any() or abs(channels.sum(axis=1) - 1.0).max(initial=0.0) > 1e-6:
-        raise checks.ContradictionError("a channel does not sum to one")
+        raise validate.ContradictionError("a channel does not sum to one")
     numbers = {
-        name: checks.array(arrays, f"{said['kind']}.{name}", (A,), np.dtype(kind).type)
+        name: validate.array(arrays, f"{said['kind']}.{name}", (A,), np.dtype(kind).type)
         for name, kind in _NUMBERS[said["kind"]].items()
     }
-    help_, asked = checks.flag(said["columns_help"]), _asked(said["asked"])
+    help_, asked = validate.flag(said["columns_help"]), _asked(said["asked"])
     if said["kind"] == "groups":
         groups = GroupTable(ranked, **numbers, test=_test(said["test"]))
         return Sources(answers, channels, help_, asked, groups=groups)
-    confusion = np.array(checks.strings(said["confusion"]), dtype=object)
+    confusion = np.array(validate.strings(said["confusion"]), dtype=object)
     if len(confusion) != A:
-        raise checks.ContradictionError("not every annotator has a typical confusion")
+        raise validate.ContradictionError("not every annotator has a typical confusion")
     table = AnnotatorTable(ranked, **numbers, confusion=confusion)
     return Sources(answers, channels, help_, asked, annotators=table)
 
@@ -156,25 +155,25 @@ def read_sources(
 def _answers(arrays: Arrays, names: NDArray[Any], labels: NDArray[Any], n: int) -> Answers:
     size = (len(arrays["answers.row"]),)
     limits = {"row": n, "annotator": len(names), "label": len(labels)}
-    parts = [checks.array(arrays, f"answers.{part}", size, np.int32) for part in limits]
+    parts = [validate.array(arrays, f"answers.{part}", size, np.int32) for part in limits]
     for part, limit in zip(parts, limits.values(), strict=True):
         if len(part) and (part.min() < 0 or part.max() >= limit):
-            raise checks.ContradictionError("an answer is about no row, by nobody or no label")
+            raise validate.ContradictionError("an answer is about no row, by nobody or no label")
     if (np.diff(parts[0]) < 0).any():
-        raise checks.ContradictionError("the answers are not in the order of the rows")
+        raise validate.ContradictionError("the answers are not in the order of the rows")
     row, annotator, label = parts
     return Answers(row, annotator, label, n, names, labels)
 
 
 def _asked(said: Any) -> dict[str, Any]:
     if not isinstance(said, dict) or not {*said} <= {"annotators", "long", "label", "noise_groups"}:
-        raise checks.ContradictionError("it was asked for in no known way")
+        raise validate.ContradictionError("it was asked for in no known way")
     return {
-        name: checks.strings(value) if isinstance(value, list) else checks.strings([value])[0]
+        name: validate.strings(value) if isinstance(value, list) else validate.strings([value])[0]
         for name, value in said.items()
     }
 
 
 def _test(said: dict[str, Any]) -> GroupTest:
-    draws = int(checks.real(said["draws"]))
-    return GroupTest(checks.real(said["statistic"]), checks.real(said["p_value"]), draws)
+    draws = int(validate.real(said["draws"]))
+    return GroupTest(validate.real(said["statistic"]), validate.real(said["p_value"]), draws)

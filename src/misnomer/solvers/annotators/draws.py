@@ -18,7 +18,7 @@ from scipy.special import gammaln
 
 from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.annotators.channels import FIRST, Characters, evidence, obeying
+from misnomer.solvers.annotators import FIRST, Characters, evidence, obeying
 from misnomer.solvers.annotators.fit import SourcesFit, SourcesTask, known, searched
 
 Array = NDArray[np.float64]

@@ -21,7 +21,7 @@ from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
 from misnomer.smoothing import Smoothing, automatic
-from misnomer.solvers.annotators.channels import (
+from misnomer.solvers.annotators import (
     STRENGTH,
     ChannelRule,
     Characters,

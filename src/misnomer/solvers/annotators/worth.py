@@ -11,7 +11,7 @@ from scipy.stats import beta, norm
 
 from misnomer.answers import Answers
 from misnomer.kernels.reference import softmax
-from misnomer.solvers.annotators.channels import left_out
+from misnomer.solvers.annotators import left_out
 from misnomer.solvers.annotators.fit import SourcesFit
 
 Array = NDArray[np.float64]

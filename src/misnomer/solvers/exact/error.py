@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from misnomer.solvers.exact.counts import (
+from misnomer.solvers.exact import (
     Array,
     Pair,
     alpha_pair,

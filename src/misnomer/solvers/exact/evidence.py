@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import digamma, gammaln
 
-from misnomer.solvers.exact.counts import (
+from misnomer.solvers.exact import (
     Counts,
     LabeledCounts,
     checked_counts,
@@ -52,7 +52,7 @@ def predictive(training: LabeledCounts) -> Array:
 
     Examples
     --------
-    >>> from misnomer.solvers.exact.counts import labeled_counts
+    >>> from misnomer.solvers.exact import labeled_counts
     >>> predictive(labeled_counts([[3, 0], [1, 2]])).round(6)
     array([[0.8, 0.2],
            [0.4, 0.6]])
@@ -77,7 +77,7 @@ def log_evidence(training: LabeledCounts, test: ArrayLike, truth: int) -> float:
 
     Examples
     --------
-    >>> from misnomer.solvers.exact.counts import labeled_counts
+    >>> from misnomer.solvers.exact import labeled_counts
     >>> training = labeled_counts([[3, 0], [1, 2]], alpha=0.25)
     >>> one = [log_evidence(training, [1, 0], truth) for truth in (0, 1)]
     >>> none = log_evidence(training, [0, 0], 0)
@@ -156,9 +156,7 @@ def _with_one_more(training: LabeledCounts, symbol: int, factor: Mass, truth: in
     sign = 1 - 2 * truth
     true_count = training.counts[truth, symbol] + sign * factor.support
     return Mass(
-        factor.first,
-        factor.values * (training.dirichlet[symbol] + true_count),
-        factor.log_scale,
+        factor.first, factor.values * (training.dirichlet[symbol] + true_count), factor.log_scale
     )
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import betainccinv, betaln, ndtr, roots_jacobi, roots_legendre, xlog1py, xlogy
 
-from misnomer.solvers.exact.counts import (
+from misnomer.solvers.exact import (
     Array,
     Pair,
     alpha_pair,
@@ -32,11 +32,7 @@ FINE_NODES = 400
 
 
 def own_counts_error(
-    M: int,
-    N: int | Sequence[int],
-    alpha: float | Sequence[float] = 0.0,
-    *,
-    dirichlet: float = 1.0,
+    M: int, N: int | Sequence[int], alpha: float | Sequence[float] = 0.0, *, dirichlet: float = 1.0
 ) -> float:
     """Return P(e) of the best rule that sees the observed symbol's own counts a and b only.
 

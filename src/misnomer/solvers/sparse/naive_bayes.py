@@ -96,7 +96,7 @@ class Judged:
     virtual: Virtual
     scale: float  # what one nat of evidence is worth: under one where words repeat each other
     history: tuple[float, ...]  # of each pass: the log likelihood per labeled row
-    settled: bool  # whether the last pass changed little
+    converged: bool  # whether the last pass changed little
 
     @property
     def loglik(self) -> float:
@@ -198,17 +198,17 @@ def judge(
     that are hard to tell explain the same labels: of several scales to begin with, the end that
     explains them best is taken.
     """
-    ends = [_settled(found, pairs, log_prior, known, scale) for scale in scales]
+    ends = [_explain(found, pairs, log_prior, known, scale) for scale in scales]
     return max(ends, key=lambda end: end.loglik)
 
 
-def _settled(
+def _explain(
     found: Candidates, pairs: Pairs, log_prior: Array, known: Places, scale: float
 ) -> Judged:
     prior, rate, virtual = log_prior[found.classes], _START_ERROR_RATE, Virtual()
     labeled, sure = np.asarray((pairs.place >= 0).any(axis=1)), known >= 0
     mass, share = np.zeros(len(pairs.given)), np.zeros(found.evidence.shape)
-    settled, history, alone = False, [0.0], share
+    converged, history, alone = False, [0.0], share
     for step in range(1, _MAX_PASSES + 1):
         far, slope, curve = found.others(scale)
         every = softmax(np.column_stack([scale * found.evidence + prior, far]))[0]
@@ -234,9 +234,9 @@ def _settled(
             and _close(before, (scale, rate))
             and abs(history[-1] - history[-2]) < _MIN_CHANGE
         ):
-            settled = True
+            converged = True
             break
-    return Judged(share, alone, mass, rate, virtual, scale, tuple(history[1:]), settled)
+    return Judged(share, alone, mass, rate, virtual, scale, tuple(history[1:]), converged)
 
 
 def _rate(pairs: Pairs, mass: Array, far: float) -> float:

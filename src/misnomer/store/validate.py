@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from misnomer.rows import SIGNED
 from misnomer.rows.encode import LARGEST
 from misnomer.rows.notation import FORMS
-from misnomer.rows.read import SIGNED
 from misnomer.table import DATE_FORMS, KINDS, Column
 
 _KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

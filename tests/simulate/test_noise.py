@@ -19,7 +19,7 @@ from misnomer.simulate import (
     random_noise,
     uniform_noise,
 )
-from misnomer.simulate.labels import _draw_codes
+from misnomer.simulate.noise import _draw_codes
 
 rates = st.floats(0, 1)
 class_counts = st.integers(2, 7)

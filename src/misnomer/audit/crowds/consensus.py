@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from misnomer import channel as channels
 from misnomer.answers import Answers
-from misnomer.audit.crowds.sources import CONFIDENCE, Votes, bounded
+from misnomer.audit.crowds import CONFIDENCE, beta_interval
+from misnomer.audit.crowds.gather import Votes
 from misnomer.channel import Channel
+from misnomer.classifiers import NoisyLabelEstimator
 from misnomer.classifiers.annotator_table import (
     BEYOND,
     TOO_MANY,
@@ -25,7 +27,6 @@ from misnomer.classifiers.annotator_table import (
     ranked_groups,
     share_of_wrong_answers,
 )
-from misnomer.classifiers.base import NoisyLabelEstimator
 from misnomer.classifiers.crowd import CrowdNB
 from misnomer.classifiers.inputs import Naming
 from misnomer.classifiers.naive_bayes import NoisyLabelNB
@@ -33,7 +34,7 @@ from misnomer.estimate import Estimate, normal_quantile
 from misnomer.kernels.reference import softmax
 from misnomer.model import Model
 from misnomer.posterior import Posterior
-from misnomer.solvers.annotators.channels import confusions, evidence
+from misnomer.solvers.annotators import confusions, evidence
 from misnomer.solvers.annotators.fit import SourcesFit
 from misnomer.solvers.task import Details, Fit
 from misnomer.table import Schema
@@ -123,7 +124,7 @@ def _opinion(
     matrix, prior = model.channel.matrix, model.prior
     error, of_matrix, of_prior, of_groups = spread(answers, crowd.fit_, votes.given, group)
     value = float(wrong.sum()) / labeled
-    low, high = bounded(value, float(error), labeled)
+    low, high = beta_interval(value, float(error), labeled)
     rate = Estimate(value, float(low), float(high), CONFIDENCE)
     reach = normal_quantile(CONFIDENCE)
     intervals = {
@@ -132,7 +133,7 @@ def _opinion(
         "class_prior": (prior - reach * of_prior, prior + reach * of_prior),
     }
     groups = groups_of(crowd, wrong, of_groups) if grouped else None
-    return CrowdOpinion(intervals, judged(crowd, rate, matrix, groups)), groups
+    return CrowdOpinion(intervals, crowd_verdict(crowd, rate, matrix, groups)), groups
 
 
 def joint_of(given: Ints, share: Array, weight: Array | None = None) -> Array:
@@ -165,14 +166,14 @@ def spread(answers: Answers, fit: SourcesFit, given: Ints, group: Ints | None) -
     share = softmax(total)[0]
     size = 0 if group is None else answers.n_annotators
     draws = [
-        _drawn(answers, fit, scores, share, given, group, size, rng)
+        _refit_reweighted(answers, fit, scores, share, given, group, size, rng)
         for _ in range(_BOOTSTRAP_DRAWS)
     ]
     scale = np.sqrt(answers.n_rows / n)
     return [scale * np.array(part).std(axis=0, ddof=1) for part in zip(*draws, strict=True)]
 
 
-def _drawn(
+def _refit_reweighted(
     answers: Answers, fit: SourcesFit, scores: Array, share: Array, given: Ints,
     group: Ints | None, size: int, rng: np.random.Generator,
 ) -> tuple[float, Array, Array, Array]:  # fmt: skip
@@ -209,11 +210,13 @@ def groups_of(crowd: CrowdNB, wrong: Array, errors: Array) -> GroupTable:
     """Rank the groups by the share of wrong labels among their rows, and test if they differ."""
     answers = crowd.answers_
     rate = np.bincount(answers.annotator, wrong[answers.row]) / answers.given
-    low, high = bounded(rate, errors, answers.given)
+    low, high = beta_interval(rate, errors, answers.given)
     return ranked_groups(answers.annotators, answers.given, rate, low, high, crowd.groups_differ())
 
 
-def judged(crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | None) -> Verdict:
+def crowd_verdict(
+    crowd: CrowdNB, rate: Estimate, matrix: Array, groups: GroupTable | None
+) -> Verdict:
     """Say how far the numbers can be believed, and who limits or spoils them."""
     tests = _tests(crowd, rate, matrix, groups)
     lost: list[str] = []

@@ -10,8 +10,7 @@ import pytest
 
 from misnomer import NoisyLabelNB
 from misnomer.audit import audit, load_audit
-from misnomer.review.ledger import ReviewError
-from misnomer.review.origin import noticed
+from misnomer.audit.files.origin import notice_of_change
 from tests.audited import pets
 
 QUICK = NoisyLabelNB(solver="em")  # what was audited counts here, not what was found
@@ -63,38 +62,38 @@ def test_the_command_it_names_works(made, file):
     told = words.split("`")[1].split()
     assert told[:2] == ["misnomer", "audit"]
     assert command(*told[1:], "--quiet", where=made) == (0, "")
-    assert noticed(load_audit(made / "audit-2"), made / "audit-2") is None
+    assert notice_of_change(load_audit(made / "audit-2"), made / "audit-2") is None
 
 
 def test_a_file_that_was_only_rewritten_is_no_news(made, file):
     found = load_audit(made / "audit")
     file.write_text(file.read_text().replace("\n", "\r\n"))  # other bytes, the same rows
-    assert noticed(found, made / "audit") is None
+    assert notice_of_change(found, made / "audit") is None
     os.utime(file, (1, 1))
-    assert noticed(found, made / "audit") is None
+    assert notice_of_change(found, made / "audit") is None
 
 
 def test_a_file_that_is_gone_is_said_and_the_review_goes_on(made, file, tmp_path):
     found = load_audit(made / "audit")
     content = file.read_bytes()
     file.unlink()
-    assert "is not there any more" in noticed(found, made / "audit")
+    assert "is not there any more" in notice_of_change(found, made / "audit")
     code, words = command("export", "audit", "--out", tmp_path / "clean.csv", where=made)
     assert code == 0 and "is not there any more" in words
     (tmp_path / "moved.csv").write_bytes(content)
-    assert noticed(found, made / "audit", tmp_path / "moved.csv") is None
+    assert notice_of_change(found, made / "audit", tmp_path / "moved.csv") is None
     (tmp_path / "moved.csv").write_bytes(content.replace(b"meow", b"moo"))
-    with pytest.raises(ReviewError, match=r"moved.csv' has changed .*misnomer audit .*moved.csv "):
-        noticed(found, made / "audit", tmp_path / "moved.csv")
+    with pytest.raises(ValueError, match=r"moved.csv' has changed .*misnomer audit .*moved.csv "):
+        notice_of_change(found, made / "audit", tmp_path / "moved.csv")
     with pytest.raises(FileNotFoundError, match="there is no file"):
-        noticed(found, made / "audit", tmp_path / "nowhere.csv")
+        notice_of_change(found, made / "audit", tmp_path / "nowhere.csv")
 
 
 def test_a_file_that_is_no_table_any_more(made, file):
     file.write_bytes(b"\x00\x01" * 50)
-    with pytest.raises(ReviewError, match="has changed since"):
-        noticed(load_audit(made / "audit"), made / "audit")
+    with pytest.raises(ValueError, match="has changed since"):
+        notice_of_change(load_audit(made / "audit"), made / "audit")
 
 
 def test_an_audit_from_memory_has_no_file_to_look_at(tmp_path):
-    assert noticed(audit(pets(), label="pet", classifier=QUICK), tmp_path) is None
+    assert notice_of_change(audit(pets(), label="pet", classifier=QUICK), tmp_path) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from misnomer.channel import free
-from misnomer.engines.local import Stream, fold, size
+from misnomer.engines import Stream, fold, size
 from misnomer.smoothing import additive
 from misnomer.solvers.em import em
 from misnomer.solvers.task import Task
