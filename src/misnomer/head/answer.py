@@ -1,6 +1,6 @@
 """One answer: the explanations averaged, leaning on naive Bayes, and every number from it.
 
-Explanations are averaged by their posterior weight, or by how well they foretell the rows that were
+Explanations are averaged by their evidence, or by how well they foretell the rows that were
 drawn by chance and checked, where there are some; logits and channels alike, so that the answer
 is again one head behind one channel. What is not proven does not displace naive Bayes: its part is
 Phi(1 - z), z the gain in log likelihood of left-out labels in standard errors. Doubts, suggestions,
@@ -48,7 +48,7 @@ class Answer:
     explanations : sequence of Explanation
         What was averaged.
     weights : (E,) array
-        Their posterior weights.
+        What each counts; they sum to one.
     lean, lean_factor : float
         The part of naive Bayes of shared-out rows, and what brings it to the logits' margins.
     """

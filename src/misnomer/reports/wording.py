@@ -223,7 +223,7 @@ def assumptions(verdict: Verdict, *, texts: bool = False) -> list[Assumption]:
     held - The fit came to an end.
     """
     tests = {**verdict.tests, "texts": texts}
-    tested = [_alike(verdict), *(rule(tests) for rule in _RULES)]
+    tested = [_alike(verdict), _no_chance(verdict), *(rule(tests) for rule in _RULES)]
     return sorted(
         (one for one in tested if one), key=lambda one: (False, None, True).index(one.held)
     )
@@ -243,6 +243,18 @@ def _alike(verdict: Verdict) -> Assumption | None:
         None,
         "Labels and columns show no sign of the contrary, but cannot rule it out.",
         "The rate holds if this does. Rows that a person has checked tell it either way.",
+    )
+
+
+def _no_chance(verdict: Verdict) -> Assumption | None:
+    """Name the other one: that right labels do not differ by chance, unless rows were checked."""
+    if "nats_explained" not in verdict.tests or verdict.level == "checked":
+        return None
+    return Assumption(
+        "Rows that look much alike are truly of one class.",
+        None,
+        "Labels and columns cannot tell. Outcomes are not so: of two alike, one may leave.",
+        "Where it fails, right labels look wrong, and the rate is too high.",
     )
 
 
