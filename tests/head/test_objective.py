@@ -7,7 +7,8 @@ import pytest
 from scipy.special import comb, logsumexp
 from scipy.stats import beta, betabinom, dirichlet_multinomial
 
-from misnomer.head.explain import Search, even, speaks_for_own
+from misnomer.head.explain import Search, even
+from misnomer.head.explanation import Explanation, agreed, speaks_for_own
 from misnomer.head.objective import (
     BELIEFS,
     RATE_ROWS,
@@ -272,3 +273,17 @@ def test_rows_whose_class_is_told_may_say_that_a_label_means_another_class():
     backward = reversed_problem(told=100)
     found = Search().climb(backward, backward.write(even(2, 0.4)), Typical(0.4))
     assert not speaks_for_own(found.point.channel)
+
+
+def test_explanations_agree_on_how_far_classes_are_apart():
+    """One whose classes are near has a temper that the other finds too small: a known number."""
+    near, _ = problem("labels")
+    far = replace(near, scored=[replace(one, scores=2 * one.scores) for one in near.scored])
+    assert far.mean_log_temper == pytest.approx(near.mean_log_temper + np.log(2))
+    point = near.read(near.write(even(3, 0.1)))
+    found = [Explanation(one, point, Typical(), cost=10.0) for one in (near, far)]
+    first, second = agreed(found)
+    spread = BELIEFS.temper_spread
+    assert first.cost == pytest.approx(10.0 + 0.5 * (np.log(2) / spread) ** 2)
+    assert second.cost == 10.0
+    assert first.problem.mean_log_temper == second.problem.mean_log_temper == far.mean_log_temper

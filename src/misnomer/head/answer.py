@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from misnomer.head.explain import Explanation
+from misnomer.head.explanation import Explanation
 from misnomer.head.objective import joint_counts
 from misnomer.kernels import softmax
 from misnomer.learners.learner import LEAST_CHANCE, Linear, Scorer, calibrated, margin

@@ -16,24 +16,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from misnomer.head.checked import (
-    FEWEST_DRAWN,
     beside_labels,
     checked_joint,
     is_drawn,
     label_worths,
-    sureness,
     without_folds,
+)
+from misnomer.head.explanation import (
+    Explanation,
+    agreed,
+    chance_of,
+    heard,
+    is_told_by_others,
+    speaks_for_own,
+    stratified_chance,
+    tempered,
 )
 from misnomer.head.objective import (
     BELIEFS,
     LEG_STEPS,
     Beliefs,
-    Point,
     Problem,
     Typical,
     typical_rate,
 )
-from misnomer.head.rates import choose_strata, labeled_rows
 from misnomer.kernels import softmax
 from misnomer.learners.brought import Brought, Unmixed, confident_channel
 from misnomer.learners.kernel import Kernel, suits
@@ -56,47 +62,6 @@ MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
 LEAST_TEMPER = 0.05
 HELD_FACTOR, MOST_HELD = 3.0, 1e5  # by which classes are held together, and how far at the most
 MEANINGLESS = 0.9  # of the error rate at which a label says nothing: no typical rate goes beyond
-LEAST_SHARE = 0.01  # of a learner in the mixture
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """One way to explain the labels.
-
-    Attributes
-    ----------
-    problem : Problem
-        The rows and the learners' scores.
-    point : Point
-        The best parameters.
-    typical : Typical
-        The typical error rate that was believed.
-    cost : float
-        Negative log evidence: posterior of the head's parameters, whatever the channel.
-    converged : bool
-        Whether the search ended by itself.
-    surprise : float, optional
-        Negative log probability of the classes of checked rows, each by a head that did not know,
-        and of the explanation before they were asked.
-    """
-
-    problem: Problem
-    point: Point
-    typical: Typical
-    cost: float
-    converged: bool = True
-    surprise: float | None = None
-
-    def factors(self) -> Array:
-        """What each learner's scores are multiplied by, (J,)."""
-        return np.asarray(self.point.temper * self.point.shares / self.problem.units)
-
-    def logits(self) -> Array:
-        """Compute B (sum_j w_j S_j + a) of all rows, (n, K)."""
-        out = np.tile(self.point.temper * self.point.shift, (len(self.problem.rows), 1))
-        for factor, one in zip(self.factors(), self.problem.scored, strict=True):
-            out += factor * one.scores
-        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +165,7 @@ class Search:
     ) -> list[Explanation]:
         """Explain the labels from every start, or where rows are many from the best."""
         if len(problem.rows) <= SEARCHED_ROWS or self.ground.of_labels:
-            found = [self._explained(problem, fixed, plain, [start]) for start in starts]
+            found = agreed([self._explained(problem, fixed, plain, [start]) for start in starts])
         else:
             known = Start(best.point.channel, best.typical)
             found = [self._explained(problem, fixed, plain, [starts[0], known])]
@@ -360,67 +325,6 @@ class Search:
             cost = problem.evidence_cost(vector, typical)
             found = Explanation(problem, problem.read(vector), typical, cost, converged)
         return found
-
-
-def tempered(one: Explanation) -> Explanation:
-    """Let the rows that were drawn and checked say how sure the head may be of itself."""
-    rows = one.problem.rows
-    assert rows.design is not None
-    at = np.flatnonzero(rows.design > 0)
-    factor = sureness(one.logits()[at], rows.known[at], rows.design[at])
-    return replace(
-        one, point=replace(one.point, log_temper=one.point.log_temper + float(np.log(factor)))
-    )
-
-
-def chance_of(one: Explanation) -> Array:
-    """Compute P(what is said of a row | x), (n,); one where nothing is."""
-    share = softmax(one.logits())[0]
-    chance = (share * one.problem.rows.seen_through(one.point.channel)).sum(axis=1)
-    return np.asarray(np.maximum(chance, LEAST_CHANCE))
-
-
-def heard(one: Explanation) -> Explanation:
-    """Leave out learners whose share changes nothing: others need not be scored by them."""
-    shares = np.where(one.point.shares < LEAST_SHARE, 0.0, one.point.shares)
-    return replace(one, point=replace(one.point, shares=shares / shares.sum()))
-
-
-def stratified_chance(best: Explanation) -> Array | None:
-    """Compute P(label | x, stratum) of the rows, (n,), where strata tell where errors strike.
-
-    None where one channel does for all rows; one for rows without a label.
-    """
-    rows, logits = best.problem.rows, best.logits()
-    share = softmax(logits)[0]
-    labeled, at = labeled_rows(rows, share, best.point.channel)
-    strata = choose_strata(rows.schema, rows.batch, labeled, logits[at], at) if len(at) else None
-    if strata is None:
-        return None
-    seen = rows.seen_through(best.point.channel)
-    seen[at] = strata.channels[strata.of(rows.batch, logits)[at], rows.label[at]]
-    return np.asarray(np.maximum((share * seen).sum(axis=1), LEAST_CHANCE))
-
-
-def speaks_for_own(channel: Array) -> bool:
-    """Tell whether each label is most usual in its own class: seeing it speaks for that class.
-
-    Of two classes the two error rates then add up to less than one. Without it a label means
-    another class, and nothing but a person who knows could tell.
-
-    Examples
-    --------
-    >>> speaks_for_own(np.array([[0.5, 0.2], [0.5, 0.8]]))
-    True
-    >>> speaks_for_own(np.array([[0.5, 0.6], [0.5, 0.4]]))
-    False
-    """
-    return bool((np.diag(channel)[:, None] >= channel - 1e-9).all())
-
-
-def is_told_by_others(rows: Rows) -> bool:
-    """Tell whether labels are not alone: others saw the rows, or told the classes of some."""
-    return rows.evidence is not None or int((rows.known >= 0).sum()) >= FEWEST_DRAWN
 
 
 def distinct(scored: list[Scored]) -> list[Scored]:

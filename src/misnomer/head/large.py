@@ -17,7 +17,8 @@ from scipy import sparse
 
 from misnomer import kernels
 from misnomer.head.answer import Answer, average
-from misnomer.head.explain import Explanation, Search, heard
+from misnomer.head.explain import Search
+from misnomer.head.explanation import Explanation, heard
 from misnomer.head.objective import joint_counts
 from misnomer.head.rates import Strata, judged
 from misnomer.kernels.blocks import Words

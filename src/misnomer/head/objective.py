@@ -135,6 +135,8 @@ class Problem:
         What a row counts that nobody has drawn and checked.
     mean_shift : float or (K,) array
         What the shift is believed to be about.
+    apart : float, optional
+        The logarithm of what B is believed to be, where more is known than this problem's scores.
     """
 
     rows: Rows
@@ -144,6 +146,7 @@ class Problem:
     beliefs: Beliefs = BELIEFS
     label_worth: float = 1.0
     mean_shift: Array | float = 0.0
+    apart: float | None = None
 
     @cached_property
     def units(self) -> Array:
@@ -169,10 +172,17 @@ class Problem:
         It says how far classes are apart if columns act one by one; who sees them together may
         know better.
         """
+        if self.apart is not None:
+            return self.apart
         claimed = self.beliefs.temper * float(self.units[self.own])
         if any(one.together for one in self.scored):
             claimed = max(claimed, self.beliefs.together)
         return float(np.log(min(claimed, self.beliefs.certain)))
+
+    def temper_cost(self, point: Point) -> float:
+        """Say the cost of a temper that is not the one believed."""
+        away = (point.log_temper - self.mean_log_temper) / self.beliefs.temper_spread
+        return 0.5 * away**2
 
     def read(self, vector: Array) -> Point:
         """Name the entries: log B, logits of w (J), a (K), logits of the columns of C (K, K)."""
@@ -352,7 +362,7 @@ class Problem:
         off, counts = point.shift - self.mean_shift, typical.counts(*point.channel.shape)
         value = (
             cost
-            + 0.5 * away**2
+            + self.temper_cost(point)
             + 0.5 * float(off @ off) / beliefs.shift_spread**2
             - float((beliefs.share_count * np.log(np.maximum(point.shares, 1e-12))).sum())
             - float((counts * np.log(np.maximum(point.channel, LEAST))).sum())

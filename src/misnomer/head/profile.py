@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from misnomer.estimate import Estimate
 from misnomer.head.answer import Answer, Totals
-from misnomer.head.explain import Explanation
+from misnomer.head.explanation import Explanation
 from misnomer.head.objective import Typical
 from misnomer.kernels.threads import each
 
