@@ -287,3 +287,18 @@ def test_explanations_agree_on_how_far_classes_are_apart():
     assert first.cost == pytest.approx(10.0 + 0.5 * (np.log(2) / spread) ** 2)
     assert second.cost == 10.0
     assert first.problem.mean_log_temper == second.problem.mean_log_temper == far.mean_log_temper
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_choosing_the_rate_anew_never_loses_evidence(seed):
+    """Where scores say little, rows as shared out and the rate they ask for lead each other on."""
+    found, _ = problem("labels", n=400, K=4)
+    rng = np.random.default_rng(seed)
+    label = rng.integers(4, size=400)
+    says = 0.6 * np.eye(4)[label]
+    scored = [replace(one, scores=says + rng.normal(size=(400, 4))) for one in found.scored]
+    found = replace(found, rows=replace(found.rows, label=label), scored=scored)
+    for rate in (0.02, 0.2, 0.4):
+        start, typical = found.write(even(4, rate)), Typical(rate, 50.0)
+        once = Search().climb(found, start, typical, rounds=1)
+        assert Search().climb(found, start, typical).cost <= once.cost

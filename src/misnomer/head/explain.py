@@ -55,7 +55,7 @@ from misnomer.learners.trees import Forest
 
 Array = NDArray[np.float64]
 
-START_RATES = (0.02, 0.2, 0.4)
+START_RATES, START_ROWS = (0.02, 0.2, 0.4), 50.0  # and virtual rows that hold each class there
 SEARCHED_ROWS = 2000  # up to which every start has learners of its own
 CHOSEN_RATES = 4  # times that the typical rate is chosen anew
 MOVED_CHANNEL = 0.02  # a channel that moved less does not ask for another fit
@@ -213,7 +213,9 @@ class Search:
         """Choose where to begin: several rates; of probabilities, the channel they are sure of."""
         rows = problem.rows
         if not self.ground.of_labels:
-            return [Start(even(rows.classes, rate), Typical(rate)) for rate in START_RATES]
+            return [
+                Start(even(rows.classes, rate), Typical(rate, START_ROWS)) for rate in START_RATES
+            ]
         share = softmax(problem.scored[0].scores)[0]
         channel = confident_channel(share, rows.label, rows.weight)
         mass = channel * problem.anchor * rows.weight.sum()
@@ -295,20 +297,31 @@ class Search:
     def climb(
         self, problem: Problem, vector: Array, typical: Typical, rounds: int = CHOSEN_RATES
     ) -> Explanation:
-        """Find the best parameters from a start, the typical rate chosen anew now and then."""
-        for _ in range(rounds):
-            believed = typical
-            vector, _, converged = problem.minimum(
-                vector, believed, max_iter=self.max_iter, tol=self.tol
-            )
-            point = problem.read(vector)
-            judged = problem.judge(problem.logits(point), point.channel)
+        """Find the best parameters from a start, the typical rate chosen anew while that helps.
+
+        The rate is chosen by rows as they are shared out, and these by the rate: where labels say
+        little the two could lead each other astray, so a choice that loses evidence is taken back.
+        """
+        found = self._climbed(problem, vector, typical)
+        for _ in range(rounds - 1):
+            judged = problem.judge(problem.logits(found.point), found.point.channel)
             typical = typical_rate(problem.joint(judged.posterior), self.beliefs)
-            if typical == believed:
+            if typical == found.typical:
                 break
-        cost = problem.evidence_cost(vector, typical)
-        found = Explanation(problem, point, typical, cost, converged)
+            begin = problem.write(found.point.channel, found.point)
+            other = self._climbed(problem, begin, typical)
+            if other.cost >= found.cost:
+                break
+            found = other
         return found if is_told_by_others(problem.rows) else self._held(found)
+
+    def _climbed(self, problem: Problem, vector: Array, typical: Typical) -> Explanation:
+        """Find the best parameters from a start at a typical rate."""
+        vector, _, converged = problem.minimum(
+            vector, typical, max_iter=self.max_iter, tol=self.tol
+        )
+        cost = problem.evidence_cost(vector, typical)
+        return Explanation(problem, problem.read(vector), typical, cost, converged)
 
     def _held(self, found: Explanation) -> Explanation:
         """Hold classes to one error rate until every label speaks for its own class."""
@@ -319,11 +332,7 @@ class Search:
         while not speaks_for_own(found.point.channel) and typical.rows < MOST_HELD:
             typical = replace(typical, rows=HELD_FACTOR * typical.rows)
             start = problem.write(even(classes, typical.rate), found.point)
-            vector, _, converged = problem.minimum(
-                start, typical, max_iter=self.max_iter, tol=self.tol
-            )
-            cost = problem.evidence_cost(vector, typical)
-            found = Explanation(problem, problem.read(vector), typical, cost, converged)
+            found = self._climbed(problem, start, typical)
         return found
 
 
