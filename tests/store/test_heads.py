@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from misnomer import NoisyLabelClassifier
-from misnomer.head import explain
+from misnomer.head import explanation
 from misnomer.head.model import HeadModel
 from misnomer.head.rates import Strata
 from misnomer.learners import trees
@@ -25,7 +25,7 @@ def fitted():
         patch.setattr(trees, "FEWEST_ROWS", 100)
         patch.setattr(trees, "CLASS_ROWS", 10)
         patch.setattr(trees, "_is_worse", lambda *said: False)
-        patch.setattr(explain, "LEAST_SHARE", 0.0)
+        patch.setattr(explanation, "LEAST_SHARE", 0.0)
         frame, given, _ = planted(220)
         clf = NoisyLabelClassifier(["trees"], random_state=0).fit(frame, given)
     assert isinstance(clf.model_, HeadModel)
